@@ -1,0 +1,24 @@
+"""Addresses as the numbers that flows match."""
+
+from functools import lru_cache
+from ipaddress import IPv4Network
+
+Prefix = tuple[int, int]  # (network number, mask)
+
+
+def ipv4(address: str) -> int:
+    """`10.0.0.1` -> 0x0a000001."""
+    first, second, third, fourth = address.split(".")
+    return int(first) << 24 | int(second) << 16 | int(third) << 8 | int(fourth)
+
+
+def mac(address: str) -> int:
+    """`02:00:00:00:00:01` -> 0x020000000001."""
+    return int(address.replace(":", ""), 16)
+
+
+@lru_cache(maxsize=4096)
+def prefix(cidr: str) -> Prefix:
+    """`10.0.0.0/24` -> (0x0a000000, 0xffffff00)."""
+    network = IPv4Network(cidr)
+    return int(network.network_address), int(network.netmask)

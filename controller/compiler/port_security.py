@@ -1,0 +1,35 @@
+"""Anti-spoofing: what a port may send at all. Everything it is not given here is dropped by the table's miss."""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from controller.compiler.address import ipv4, mac
+from controller.compiler.unit import Placed
+from controller.compiler.world import World
+from controller.flows.language import flow, goto
+from controller.flows.match import match
+from controller.pipeline.headers import ARP, IPV4
+from controller.pipeline.tables import FORWARD, PORT_SECURITY, RESOLVE
+
+
+class Sender(NamedTuple):
+    dpid: int
+    ofport: int
+    vni: int
+    mac: str
+    address: str
+    because: str
+
+
+def select(world: World) -> Iterator[tuple[str, Sender]]:
+    for port, subnet, chassis, ofport in world.plugged_ports():
+        yield port.id, Sender(chassis.int_dpid, ofport, subnet.vni, port.mac, port.address, port.id)
+
+
+def compile(view: Sender) -> Iterator[Placed]:
+    own_mac, own_address = mac(view.mac), ipv4(view.address)
+    untagged = {"network": view.vni, "in_port": view.ofport, "eth_src": own_mac, "vlan_vid": 0}
+    sends_ipv4 = match(**untagged, eth_type=IPV4, ip_src=own_address)
+    yield view.dpid, flow(PORT_SECURITY, "own", sends_ipv4, goto(FORWARD), because=view.because)
+    sends_arp = match(**untagged, eth_type=ARP, arp_sha=own_mac, arp_spa=own_address)
+    yield view.dpid, flow(PORT_SECURITY, "own", sends_arp, goto(RESOLVE), because=view.because)

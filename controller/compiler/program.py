@@ -1,0 +1,60 @@
+"""The table of contents of the OpenFlow program: every concern, in the order a packet meets them."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from controller.compiler import bridges, classify, deliver, forward, port_security, resolve, underlay
+from controller.compiler.engine import Engine
+from controller.compiler.unit import Concern
+from controller.compiler.world import World
+from controller.flows.flow import Flow
+from controller.flows.language import cookie, miss_reason
+from controller.model.placement import Observed
+from controller.model.snapshot import Snapshot
+from controller.pipeline.tables import PIPELINES
+
+CONCERNS: tuple[Concern, ...] = (bridges, underlay, classify, port_security, resolve, forward, deliver)
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """What every bridge shall hold.
+
+    flows:   dpid -> flows.
+    because: cookie -> id of the object that the flow exists for.
+    tables:  dpid -> table number -> table name.
+    """
+
+    flows: Mapping[int, frozenset[Flow]]
+    because: Mapping[int, str]
+    tables: Mapping[int, Mapping[int, str]]
+
+
+class Compiler:
+    """Compiles snapshot after snapshot, doing only what changed."""
+
+    def __init__(self) -> None:
+        self._engine = Engine(CONCERNS)
+
+    def update(self, snapshot: Snapshot, observed: Observed) -> Program:
+        flows = self._engine.update(World(snapshot, observed))
+        because = {cookie(reason): reason for reason in _reasons(snapshot)}
+        tables = {bridge.dpid: bridge.pipeline.names for bridge in bridges.bridges(snapshot)}
+        return Program(flows, because, tables)
+
+
+def compile(snapshot: Snapshot, observed: Observed) -> Program:
+    """The program from scratch: what `Compiler.update` must equal after any sequence of updates."""
+    return Compiler().update(snapshot, observed)
+
+
+def _reasons(snapshot: Snapshot) -> Iterator[str]:
+    """Every object id that a flow may carry."""
+    for pipeline in PIPELINES:
+        for table in pipeline.tables:
+            yield miss_reason(pipeline, table)
+    yield from (f"fabric/{switch.name}" for switch in snapshot.fabric.switches)
+    yield from (f"fabric/{attachment.name}" for attachment in snapshot.fabric.attachments)
+    yield from (f"chassis/{chassis.name}" for chassis in snapshot.chassis)
+    yield from (subnet.id for subnet in snapshot.intent.subnets)
+    yield from (port.id for port in snapshot.intent.ports)

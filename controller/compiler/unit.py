@@ -1,0 +1,25 @@
+"""The contract between the engine and the concerns.
+
+A concern is a module with two functions. `select(world)` yields a (key, view) pair per object it is concerned with;
+the key is unique within the concern, and the view is a frozen value that holds *everything* `compile` may look at.
+`compile(view)` yields the flows, each with the dpid it belongs to. An equal view means equal flows, so the engine
+reuses them: a dependency is an argument and cannot be forgotten. To abuse it, read anything that is not in the view.
+"""
+
+from collections.abc import Hashable, Iterable
+from typing import Any, Protocol
+
+from controller.compiler.world import World
+from controller.flows.flow import Flow
+
+Placed = tuple[int, Flow]  # (dpid, flow)
+
+
+class Concern(Protocol):
+    """One module of this package; `__name__` is its identity."""
+
+    __name__: str
+
+    def select(self, world: World) -> Iterable[tuple[Hashable, Any]]: ...
+
+    def compile(self, view: Any) -> Iterable[Placed]: ...

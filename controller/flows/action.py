@@ -1,0 +1,70 @@
+"""The actions our flows use, as values. Each names the Open vSwitch action (ovs-actions(7)) it stands for."""
+
+from dataclasses import dataclass
+
+LOCAL = 0xFFFFFFFE  # OFPP_LOCAL
+IN_PORT = 0xFFFFFFF8  # OFPP_IN_PORT
+
+
+@dataclass(frozen=True, slots=True)
+class Bits:
+    """A run of bits of a header or register: `header[low..low+width-1]`."""
+
+    header: str
+    low: int
+    width: int
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """`load:value->bits` (set_field where the bits are a whole header)."""
+
+    bits: Bits
+    value: int
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """`move:source->target`, equal widths."""
+
+    source: Bits
+    target: Bits
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """`output:port`; LOCAL and IN_PORT are the reserved ports."""
+
+    port: int
+
+
+@dataclass(frozen=True, slots=True)
+class OutputBits:
+    """`output:bits`: the port number is read from a register."""
+
+    bits: Bits
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """`bundle_load(symmetric_l3l4+udp,basis,hrw,ofport,target,members:...)`: chooses by the packet's addresses and L4
+    ports one member that has carrier, and moves only the flows of a member that lost it."""
+
+    basis: int
+    members: tuple[int, ...]
+    target: Bits
+
+
+@dataclass(frozen=True, slots=True)
+class DecTtl:
+    """`dec_ttl`: a packet whose TTL runs out is dropped."""
+
+
+@dataclass(frozen=True, slots=True)
+class Goto:
+    """`goto_table`: the last action, to a table with a higher number."""
+
+    table: int
+
+
+Action = Load | Move | Output | OutputBits | Spread | DecTtl | Goto

@@ -1,0 +1,107 @@
+"""The one way to write a flow. `flow()` checks the table's contract, so a flow that breaks it cannot be made."""
+
+import hashlib
+
+from controller.flows.action import Action, Bits, DecTtl, Goto, Load, Move, Output, OutputBits, Spread
+from controller.flows.flow import Flow
+from controller.flows.match import Match
+from controller.pipeline.fields import FIELDS
+from controller.pipeline.headers import HEADERS
+from controller.pipeline.tables import Pipeline, Table
+
+COOKIE_MARK = 0x0C << 56  # every cookie of ours starts with this byte
+
+
+class ContractError(ValueError):
+    """A flow matches, writes, goes to or emits what its table does not declare."""
+
+
+def flow(table: Table, band: str, match: Match, *actions: Action, because: str, rank: int = 0) -> Flow:
+    """A flow of `table` with the priority of `band` (plus `rank` within it), on account of the object `because`."""
+    range_ = table.band(band)
+    if not 0 <= rank < range_.size:
+        raise ContractError(f"{table.name}: rank {rank} is outside band {band}")
+    _check(table, match, actions)
+    return Flow(table.number, range_.low + rank, match, actions, cookie(because))
+
+
+def misses(pipeline: Pipeline) -> tuple[Flow, ...]:
+    """The lowest flow of every table: what happens to a packet that nothing matched, with a counter to see it by."""
+    return tuple(
+        flow(
+            table,
+            "miss",
+            (),
+            *(() if table.miss == "drop" else (goto(pipeline.table(table.miss)),)),
+            because=miss_reason(pipeline, table),
+        )
+        for table in pipeline.tables
+    )
+
+
+def miss_reason(pipeline: Pipeline, table: Table) -> str:
+    """The object id that stands for a table's miss flow."""
+    return f"pipeline/{pipeline.name}/{table.name}/miss"
+
+
+def cookie(because: str) -> int:
+    """The 64-bit cookie of an object id: our mark and 56 bits of its BLAKE2b hash (RFC 7693)."""
+    return COOKIE_MARK | int.from_bytes(hashlib.blake2b(because.encode(), digest_size=7).digest())
+
+
+def bits(name: str) -> Bits:
+    """All bits of a header or register field."""
+    field = FIELDS.get(name)
+    return Bits(field.register, field.low, field.width) if field else Bits(name, 0, HEADERS[name].bits)
+
+
+def load(name: str, value: int) -> Load:
+    """Set a header or register field to `value`."""
+    target = bits(name)
+    if not 0 <= value < 1 << target.width:
+        raise ValueError(f"{name}: {value:#x} does not fit {target.width} bits")
+    return Load(target, value)
+
+
+def move(source: str, target: str) -> Move:
+    """Copy a header or field to the low bits of another that is at least as wide."""
+    from_bits, to_bits = bits(source), bits(target)
+    return Move(from_bits, Bits(to_bits.header, to_bits.low, from_bits.width))
+
+
+def goto(table: Table) -> Goto:
+    return Goto(table.number)
+
+
+def _check(table: Table, match: Match, actions: tuple[Action, ...]) -> None:
+    for header, _, mask in match:
+        if not _declared(header, mask, table.matches):
+            raise ContractError(f"{table.name} does not match {header}")
+    for place, action in enumerate(actions):
+        for target in _written(action):
+            if not _declared(target.header, ((1 << target.width) - 1) << target.low, table.writes):
+                raise ContractError(f"{table.name} does not write {target}")
+        if isinstance(action, (Output, OutputBits)) and not table.emits:
+            raise ContractError(f"{table.name} does not emit")
+        if isinstance(action, Goto) and (place != len(actions) - 1 or action.table <= table.number):
+            raise ContractError(f"{table.name}: goto comes last and leads forward")
+
+
+def _written(action: Action) -> tuple[Bits, ...]:
+    match action:
+        case Load(bits=target) | Move(target=target) | Spread(target=target):
+            return (target,)
+        case Output() | OutputBits() | DecTtl() | Goto():
+            return ()
+
+
+def _declared(header: str, mask: int | None, names: tuple[str, ...]) -> bool:
+    """Whether `names` allow these bits of `header`: the header itself, or fields that cover the bits."""
+    if header in names:
+        return True
+    covered = 0
+    for name in names:
+        if name in FIELDS and FIELDS[name].register == header:
+            covered |= FIELDS[name].mask
+    wanted = (1 << HEADERS[header].bits) - 1 if mask is None else mask
+    return wanted & ~covered == 0

@@ -1,0 +1,94 @@
+"""Flows as the text that ovs-ofctl(8) reads and people review."""
+
+from collections.abc import Iterable, Mapping
+
+from controller.flows.action import IN_PORT, LOCAL, Action, Bits, DecTtl, Goto, Load, Move, Output, OutputBits, Spread
+from controller.flows.flow import Flow
+from controller.flows.match import Term
+from controller.pipeline.headers import HEADERS
+
+_PORTS = {LOCAL: "LOCAL", IN_PORT: "IN_PORT"}
+_NXM = {  # the names that ovs-ofctl's load and move want, ovs-fields(7)
+    "eth_dst": "NXM_OF_ETH_DST", "eth_src": "NXM_OF_ETH_SRC", "arp_op": "NXM_OF_ARP_OP", "arp_spa": "NXM_OF_ARP_SPA",
+    "arp_tpa": "NXM_OF_ARP_TPA", "arp_sha": "NXM_NX_ARP_SHA", "arp_tha": "NXM_NX_ARP_THA", "ip_src": "NXM_OF_IP_SRC",
+    "ip_dst": "NXM_OF_IP_DST", "tun_id": "NXM_NX_TUN_ID", "tun_src": "NXM_NX_TUN_IPV4_SRC",
+    "tun_dst": "NXM_NX_TUN_IPV4_DST",
+}  # fmt: skip
+
+# Metadata before headers, and a header after those it requires, as a person would write it.
+_ORDER = sorted(HEADERS, key=lambda name: not name.startswith(("reg", "in_port", "tun_")))
+
+
+def flow_text(flow: Flow, tables: Mapping[int, str] | None = None, with_cookie: bool = True) -> str:
+    """One line for `ovs-ofctl add-flows`; with `tables` (number -> name) tables are named, for `--names`."""
+    parts = [f"cookie={flow.cookie:#x}"] if with_cookie else []
+    parts += [f"table={_table(flow.table, tables)}", f"priority={flow.priority}"]
+    parts += [term_text(term) for term in sorted(flow.match, key=lambda term: _ORDER.index(term[0]))]
+    actions = ",".join(_action(action, tables) for action in flow.actions) or "drop"
+    return f"{','.join(parts)} actions={actions}"
+
+
+def flows_text(flows: Iterable[Flow], tables: Mapping[int, str] | None = None, with_cookie: bool = True) -> str:
+    """All flows, one a line, in table order and highest priority first: the golden form."""
+    ordered = sorted(flows, key=lambda flow: (flow.table, -flow.priority, flow.match))
+    return "".join(flow_text(flow, tables, with_cookie) + "\n" for flow in ordered)
+
+
+def term_text(term: Term) -> str:
+    """A match term as ovs-ofctl writes it: `ip_dst=10.0.0.0/255.0.0.0`."""
+    name, value, mask = term
+    if name == "vlan_vid" and (value, mask) == (0, None):
+        return "vlan_tci=0"
+    form = HEADERS[name].form
+    return f"{name}={_value(form, value)}" + ("" if mask is None else f"/{_value(form, mask)}")
+
+
+def mac_text(value: int) -> str:
+    return ":".join(f"{byte:02x}" for byte in value.to_bytes(6))
+
+
+def ipv4_text(value: int) -> str:
+    return ".".join(str(byte) for byte in value.to_bytes(4))
+
+
+def _value(form: str, value: int) -> str:
+    match form:
+        case "mac":
+            return mac_text(value)
+        case "ipv4":
+            return ipv4_text(value)
+        case "port":
+            return _PORTS.get(value, str(value))
+        case "hex":
+            return hex(value)
+    return str(value)
+
+
+def _table(number: int, tables: Mapping[int, str] | None) -> str:
+    return tables[number] if tables else str(number)
+
+
+def _bits(bits: Bits) -> str:
+    name = _NXM.get(bits.header) or f"NXM_NX_{bits.header.upper()}"
+    if bits.low == 0 and bits.width == HEADERS[bits.header].bits:
+        return f"{name}[]"
+    return f"{name}[{bits.low}..{bits.low + bits.width - 1}]"
+
+
+def _action(action: Action, tables: Mapping[int, str] | None) -> str:
+    match action:
+        case Load(bits, value):
+            return f"load:{value:#x}->{_bits(bits)}"
+        case Move(source, target):
+            return f"move:{_bits(source)}->{_bits(target)}"
+        case Output(port):
+            return _PORTS.get(port) or f"output:{port}"
+        case OutputBits(bits):
+            return f"output:{_bits(bits)}"
+        case Spread(basis, members, target):
+            ports = ",".join(str(port) for port in members)
+            return f"bundle_load(symmetric_l3l4+udp,{basis},hrw,ofport,{_bits(target)},members:{ports})"
+        case DecTtl():
+            return "dec_ttl"
+        case Goto(table):
+            return f"goto_table:{_table(table, tables)}"

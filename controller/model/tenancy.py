@@ -1,0 +1,65 @@
+"""What tenants own. Ids are names joined by dots (`red.prod.web1`): names are DNS labels, so the join is unambiguous."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Tenant:
+    name: str
+
+    @property
+    def id(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Vpc:
+    tenant: str
+    name: str
+
+    @property
+    def id(self) -> str:
+        return f"{self.tenant}.{self.name}"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Subnet:
+    """A broadcast domain of a VPC. `vni` (24 bits) is its name on the wire; `gateway` is the first usable address."""
+
+    vpc: str
+    name: str
+    cidr: str
+    gateway: str
+    vni: int
+
+    @property
+    def id(self) -> str:
+        return f"{self.vpc}.{self.name}"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Instance:
+    """A tenant's machine, placed on the chassis `server`."""
+
+    vpc: str
+    name: str
+    server: str
+
+    @property
+    def id(self) -> str:
+        return f"{self.vpc}.{self.name}"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Port:
+    """A network interface of an instance in one subnet. Its id is the `iface-id` that plugs it."""
+
+    instance: str
+    name: str
+    subnet: str
+    address: str
+    mac: str
+
+    @property
+    def id(self) -> str:
+        return f"{self.instance}.{self.name}"

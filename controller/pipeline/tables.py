@@ -1,0 +1,124 @@
+"""The OpenFlow program's shape, as data: which tables each kind of bridge has, who fills them, what they may match,
+write and go to. Read the two pipelines below from top to bottom to know the life of a packet.
+"""
+
+from dataclasses import dataclass
+
+from controller.pipeline.fields import NETWORK, NEXT_HOP, Field
+
+
+@dataclass(frozen=True, slots=True)
+class Band:
+    """A range of priorities with one meaning. Bands of a table do not overlap; a higher band wins."""
+
+    name: str
+    low: int
+    size: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """One OpenFlow table and its contract.
+
+    owner:   the module of controller.compiler that alone makes flows for it.
+    matches: header or field names its flows may match.
+    writes:  header or field names its flows may change.
+    next:    tables its flows may go to.
+    miss:    the table a packet goes to when no flow matches; "drop" otherwise.
+    emits:   whether its flows may send a packet out.
+    """
+
+    name: str
+    number: int
+    owner: str
+    purpose: str
+    matches: tuple[str, ...]
+    bands: tuple[Band, ...]
+    writes: tuple[str, ...] = ()
+    next: tuple[str, ...] = ()
+    miss: str = "drop"
+    emits: bool = False
+
+    def band(self, name: str) -> Band:
+        return next(band for band in self.bands if band.name == name)
+
+
+@dataclass(frozen=True, slots=True)
+class Pipeline:
+    """The tables of one kind of bridge, in order, and the register fields alive in it."""
+
+    name: str
+    bridges: str
+    fields: tuple[Field, ...]
+    tables: tuple[Table, ...]
+
+    def table(self, name: str) -> Table:
+        return next(table for table in self.tables if table.name == name)
+
+    @property
+    def names(self) -> dict[int, str]:
+        """Table number -> name, as `ovs-ofctl --names` shows them."""
+        return {table.number: table.name for table in self.tables}
+
+
+MISS = Band("miss", 0)
+ARP_REPLY = ("eth_dst", "eth_src", "arp_op", "arp_tha", "arp_sha", "arp_tpa", "arp_spa")
+
+ADMIT = Table(
+    "admit", 0, "underlay",
+    "Lets in what a port may send: from an attachment its own address only, whose ARP requests are all answered with "
+    "the router's MAC; from a fabric link any IPv4 packet.",
+    matches=("in_port", "eth_type", "ip_src", "arp_op", "arp_spa", "arp_tpa"),
+    bands=(Band("own_address", 300), Band("attachment", 200), Band("link", 100), MISS),
+    writes=ARP_REPLY, next=("route",), emits=True,
+)
+ROUTE = Table(
+    "route", 1, "underlay",
+    "Longest prefix first: to the attachment itself, or spread over all equal-cost links that are up.",
+    matches=("eth_type", "ip_dst"),
+    bands=(Band("prefix", 100, 33), MISS),
+    writes=("eth_dst", NEXT_HOP.name), emits=True,
+)
+UNDERLAY = Pipeline("underlay", "fabric switches, and br-phy of every chassis", (NEXT_HOP,), (ADMIT, ROUTE))
+
+CLASSIFY = Table(
+    "classify", 0, "classify",
+    "Gives every packet its network: by the exact port of an instance, or by the exact VNI from the exact VTEP of a "
+    "chassis that has members of that network. Nothing else enters.",
+    matches=("in_port", "tun_id", "tun_src"),
+    bands=(Band("port", 200), Band("tunnel", 100), MISS),
+    writes=(NETWORK.name,), next=("port_security", "deliver"),
+)
+PORT_SECURITY = Table(
+    "port_security", 1, "port_security",
+    "A port sends untagged IPv4 and ARP, from its own MAC and its own address, and nothing else.",
+    matches=(NETWORK.name, "in_port", "eth_src", "eth_type", "vlan_vid", "ip_src", "arp_sha", "arp_spa"),
+    bands=(Band("own", 100), MISS),
+    next=("resolve", "forward"),
+)
+RESOLVE = Table(
+    "resolve", 2, "resolve",
+    "Answers ARP requests for the addresses of the network in the target's place; no request travels.",
+    matches=(NETWORK.name, "in_port", "eth_type", "arp_op", "arp_tpa"),
+    bands=(Band("own_address", 200), Band("address", 100), MISS),
+    writes=ARP_REPLY, emits=True,
+)
+FORWARD = Table(
+    "forward", 3, "forward",
+    "Sends unicast to the one VTEP that has the MAC, multicast to the VTEPs with members; the rest is local.",
+    matches=(NETWORK.name, "eth_dst"),
+    bands=(Band("unicast", 200), Band("multicast", 100), MISS),
+    writes=("tun_id", "tun_dst"), next=("deliver",), miss="deliver", emits=True,
+)
+DELIVER = Table(
+    "deliver", 4, "deliver",
+    "Hands the packet to the local port with that MAC, multicast to every local member but the sender.",
+    matches=(NETWORK.name, "eth_dst"),
+    bands=(Band("unicast", 200), Band("multicast", 100), MISS),
+    emits=True,
+)
+OVERLAY = Pipeline(
+    "overlay", "br-int of every chassis", (NETWORK,), (CLASSIFY, PORT_SECURITY, RESOLVE, FORWARD, DELIVER)
+)
+
+PIPELINES = (UNDERLAY, OVERLAY)
