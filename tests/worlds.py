@@ -1,0 +1,78 @@
+"""Snapshots for tests of the compiler: a fixed small one, and hypothesis strategies of random ones."""
+
+from hypothesis import strategies as st
+
+from controller.model.fabric import Attachment, Fabric, Link, Switch
+from controller.model.placement import Chassis, Observed
+from controller.model.snapshot import Intent, Snapshot
+from controller.model.tenancy import Instance, Port, Subnet, Tenant, Vpc
+
+SERVERS = 4
+FABRIC = Fabric(
+    mtu=9216,
+    switches=(
+        Switch("edge-0", 1, "10.0.0.0/24"), Switch("edge-1", 2, "10.0.1.0/24"), Switch("agg-0", 3), Switch("agg-1", 4),
+    ),
+    attachments=(
+        Attachment("server-0", "10.0.0.2", "02:00:0a:00:00:02", "edge-0", 1),
+        Attachment("server-1", "10.0.0.3", "02:00:0a:00:00:03", "edge-0", 2),
+        Attachment("server-2", "10.0.1.2", "02:00:0a:00:01:02", "edge-1", 1),
+        Attachment("server-3", "10.0.1.3", "02:00:0a:00:01:03", "edge-1", 2),
+    ),
+    links=(
+        Link("agg-0", 1, "edge-0", 3), Link("agg-0", 2, "edge-1", 3),
+        Link("agg-1", 1, "edge-0", 4), Link("agg-1", 2, "edge-1", 4),
+    ),
+)  # fmt: skip
+CHASSIS = tuple(
+    Chassis(item.name, item.address, item.mac, 0x10000 + n, 0x20000 + n) for n, item in enumerate(FABRIC.attachments)
+)
+
+
+def snapshot(intent: Intent, generation: int = 1) -> Snapshot:
+    return Snapshot(generation, FABRIC, CHASSIS, intent)
+
+
+def plug_all(intent: Intent) -> Observed:
+    """Every port plugged where it is placed; OpenFlow ports from 2 in id order."""
+    servers = {instance.id: instance.server for instance in intent.instances}
+    plugged: dict[tuple[str, str], int] = {}
+    for port in sorted(intent.ports, key=lambda port: port.id):
+        server = servers[port.instance]
+        plugged[server, port.id] = 2 + sum(1 for chassis, _ in plugged if chassis == server)
+    return Observed(plugged)
+
+
+def two_tenants() -> Intent:
+    """Two tenants with the same addresses and, for w1, the same MAC, on shared servers."""
+    return intent_of([("red", 2, [0, 1, 0]), ("blue", 1, [0, 1, 3])])
+
+
+def intent_of(tenants: list[tuple[str, int, list[int]]]) -> Intent:
+    """(name, number of subnets, server index of each instance): instances go round the subnets in turn."""
+    parts: tuple[list, ...] = ([], [], [], [], [])
+    for number, (name, subnets, places) in enumerate(tenants):
+        vpc = Vpc(name, "prod")
+        parts[0].append(Tenant(name))
+        parts[1].append(vpc)
+        for index in range(subnets):
+            cidr = f"10.1.{index}"
+            parts[2].append(Subnet(vpc.id, f"net{index}", f"{cidr}.0/24", f"{cidr}.1", 0x10000 * (number + 1) + index))
+        for index, place in enumerate(places):
+            instance = Instance(vpc.id, f"w{index}", f"server-{place}")
+            subnet, address = f"{vpc.id}.net{index % subnets}", f"10.1.{index % subnets}.{10 + index}"
+            parts[3].append(instance)
+            parts[4].append(Port(instance.id, "eth0", subnet, address, _mac(number, index)))
+    return Intent(*(tuple(part) for part in parts))
+
+
+def _mac(tenant: int, index: int) -> str:
+    return f"02:aa:00:00:{tenant if index else 0:02x}:{index:02x}"
+
+
+@st.composite
+def intents(draw: st.DrawFn) -> Intent:
+    """Up to three tenants, three subnets and five instances each, on any of the servers."""
+    names = draw(st.lists(st.sampled_from(["red", "blue", "green"]), unique=True, max_size=3))
+    place = st.integers(0, SERVERS - 1)
+    return intent_of([(name, draw(st.integers(1, 3)), draw(st.lists(place, max_size=5))) for name in names])
