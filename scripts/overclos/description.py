@@ -1,0 +1,131 @@
+"""A lab file as everything the command needs: the fabric's graph, the emulator's plan, the controller's snapshot.
+
+This is where the two halves meet: topologies and controller know nothing of each other, so plain data is handed over
+here. Nothing in this module touches the machine.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import networkx as nx
+
+from controller.model.allocate import allocate
+from controller.model.encapsulation import tenant_mtu
+from controller.model.fabric import Attachment, Fabric, Link, Switch
+from controller.model.placement import Chassis
+from controller.model.snapshot import Intent, Snapshot
+from controller.model.validate import validate
+from controller.northbound import labfile
+from topologies import spec
+from topologies.emulator.openvswitch import resolve_datapath
+from topologies.emulator.parts import InstanceSpec, LabPlan, Options, OpenVswitch, PortSpec
+from topologies.emulator.plan import plan
+from topologies.wiring import links
+
+FIRST_GENERATION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Description:
+    """A valid lab file, worked out in full."""
+
+    name: str
+    graph: nx.MultiGraph
+    servers: Mapping[str, str]  # server name -> host position
+    snapshot: Snapshot
+    plan: LabPlan
+
+
+def read(path: Path) -> Description:
+    """The lab described by the file at `path`. Raises LabFileError with all problems of the file."""
+    document = labfile.load(path)
+    data = document.data
+    physical = spec.validate(data.get("fabric"), data.get("servers"))
+    names = None if physical else _server_names(data)
+    problems = [*document.problems(), *physical, *validate(data.get("tenants", {}), names, _mtu(data))]
+    if problems:
+        raise labfile.LabFileError(document.problems_as_text(problems))
+    graph = spec.build(data["fabric"])
+    servers = spec.servers(graph, data.get("servers"))
+    intent = allocate(data.get("tenants", {}), list(servers))
+    lab_plan = _plan(document.lab, graph, servers, intent, data["fabric"])
+    snapshot = Snapshot(FIRST_GENERATION, fabric(graph, lab_plan.mtu, servers), chassis(lab_plan), intent)
+    return Description(document.lab, graph, servers, snapshot, lab_plan)
+
+
+def fabric(graph: nx.MultiGraph, mtu: int, servers: Mapping[str, str] | None = None) -> Fabric:
+    """The controller's view of a graph. With `servers` (name -> position) their VTEPs are what is attached; without,
+    every host position is a plain host."""
+    at = {position: name for name, position in servers.items()} if servers is not None else None
+    switches, attachments, cables = [], [], []
+    for name, node in graph.nodes(data=True):
+        if node["kind"] != "host":
+            switches.append(Switch(name, node["dpid"], node.get("prefix")))
+    for (lower, lower_port), (upper, upper_port), tier in links(graph):
+        node = graph.nodes[lower]
+        if tier != "server":
+            (a, a_port), (b, b_port) = sorted([(lower, lower_port), (upper, upper_port)])
+            cables.append(Link(a, a_port, b, b_port))
+        elif at is None or lower in at:
+            name = lower if at is None else at[lower]
+            attachments.append(Attachment(name, node["address"], node["mac"], upper, upper_port))
+    return Fabric(mtu, tuple(sorted(switches)), tuple(sorted(attachments)), tuple(sorted(cables)))
+
+
+def chassis(lab_plan: LabPlan) -> tuple[Chassis, ...]:
+    """Every Open vSwitch of the plan that has a VTEP."""
+    return tuple(_chassis(switch) for switch in lab_plan.switches if switch.vtep)
+
+
+def _chassis(switch: OpenVswitch) -> Chassis:
+    phy, integration = switch.bridges
+    assert switch.vtep and phy.mac
+    return Chassis(
+        name=switch.node,
+        vtep=switch.vtep.address,
+        vtep_mac=phy.mac,
+        phy_dpid=phy.dpid,
+        int_dpid=integration.dpid,
+        uplinks=tuple(port.ofport for port in phy.ports),
+        tunnel_port=next(port.ofport for port in integration.ports if port.type == "vxlan"),
+        ovsdb=f"tcp:{switch.ovsdb}",
+    )
+
+
+def _plan(
+    lab: str, graph: nx.MultiGraph, servers: Mapping[str, str], intent: Intent, section: Mapping[str, Any]
+) -> LabPlan:
+    lengths = {subnet.id: subnet.cidr.rpartition("/")[2] for subnet in intent.subnets}
+    mtu = spec.mtu(section)
+    instances = [
+        InstanceSpec(
+            instance.id,
+            instance.server,
+            tenant_mtu(mtu),
+            tuple(
+                PortSpec(port.id, port.name, port.mac, f"{port.address}/{lengths[port.subnet]}")
+                for port in intent.ports
+                if port.instance == instance.id
+            ),
+        )
+        for instance in intent.instances
+    ]
+    options = Options(
+        datapath=resolve_datapath(section.get("datapath", "auto")),
+        mtu=mtu,
+        link_rates_mbps=section.get("link_rates_mbps") or {},
+    )
+    return plan(lab, graph, servers, instances, options)
+
+
+def _server_names(data: Mapping[str, Any]) -> list[str]:
+    return list(spec.servers(spec.build(data["fabric"]), data.get("servers")))
+
+
+def _mtu(data: Mapping[str, Any]) -> int:
+    """The MTU that the tenants' part is checked against; the fabric's own problems are reported by itself."""
+    section = data.get("fabric")
+    given = section.get("mtu") if isinstance(section, Mapping) else None
+    return given if isinstance(given, int) and not isinstance(given, bool) else spec.DEFAULT_MTU
