@@ -1,4 +1,4 @@
-"""What tenants own. Ids are names joined by dots (`red.prod.web1`): names are DNS labels, so the join is unambiguous."""
+"""What tenants own. Ids are names joined by dots (`red.prod.web1`); names are DNS labels, so that is unambiguous."""
 
 from dataclasses import dataclass
 

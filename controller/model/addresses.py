@@ -1,0 +1,106 @@
+"""The notations a user may write, each read by one strict function: canonical value out, or NotationError."""
+
+import ipaddress
+import re
+from ipaddress import IPv4Address, IPv4Network
+
+LABEL = r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?"
+ADDRESS = r"[0-9]{1,3}(\.[0-9]{1,3}){3}"
+CIDR = ADDRESS + r"/([0-9]|[12][0-9]|3[0-2])"
+MAC = r"[0-9A-Fa-f]{2}(:[0-9A-Fa-f]{2}){5}"
+
+SMALLEST_PREFIX = 30  # network, gateway, one instance, broadcast
+RESERVED = {
+    IPv4Network("0.0.0.0/8"): "'this network', RFC 1122",
+    IPv4Network("127.0.0.0/8"): "loopback, RFC 1122",
+    IPv4Network("169.254.0.0/16"): "link-local, RFC 3927",
+    IPv4Network("224.0.0.0/4"): "multicast, RFC 5771",
+    IPv4Network("240.0.0.0/4"): "reserved, RFC 1112",
+}
+
+
+class NotationError(ValueError):
+    """The text is not what it should be; `hint` says what to write."""
+
+    def __init__(self, message: str, hint: str) -> None:
+        self.message, self.hint = message, hint
+        super().__init__(f"{message} ({hint})")
+
+
+def label(text: str) -> str:
+    """A DNS label (RFC 1123, lower case)."""
+    if re.fullmatch(LABEL, text):
+        return text
+    suggestion = re.sub(r"[^a-z0-9-]+", "-", text[:63].lower()).strip("-")
+    advice = f"for example {suggestion!r}; " if suggestion else ""
+    hint = f"{advice}lower-case letters, digits and '-' inside, 1 to 63 characters"
+    raise NotationError(f"{shown(text)} is not a DNS label", hint)
+
+
+def address(text: str) -> IPv4Address:
+    """An IPv4 address in dotted decimal."""
+    if _is_ipv6(text):
+        raise NotationError(f"{shown(text)} is IPv6", "only IPv4 is supported yet")
+    if "/" in text:
+        raise NotationError(f"{shown(text)} has a prefix length", "write the address alone, as in 10.1.0.10")
+    try:
+        return IPv4Address(text)
+    except ValueError as error:
+        raise NotationError(f"{shown(text)} is not an IPv4 address", "four decimal numbers, as in 10.1.0.10") from error
+
+
+def cidr(text: str) -> IPv4Network:
+    """An IPv4 network that hosts can be numbered from, with its prefix length."""
+    if _is_ipv6(text):
+        raise NotationError(f"{shown(text)} is IPv6", "only IPv4 is supported yet")
+    if not re.fullmatch(CIDR, text):
+        raise NotationError(f"{shown(text)} is not a CIDR", "a network and its prefix length, as in 10.1.0.0/24")
+    try:
+        network = IPv4Network(text, strict=False)
+    except ValueError as error:
+        raise NotationError(f"{text} is not a CIDR", "four numbers up to 255, as in 10.1.0.0/24") from error
+    if str(network) != text:
+        raise NotationError(f"{text} has host bits set", f"did you mean {network}?")
+    if network.prefixlen > SMALLEST_PREFIX:
+        raise NotationError(f"{text} is too small", "a /30 is the smallest: network, gateway, one instance, broadcast")
+    for block, name in RESERVED.items():
+        if network.overlaps(block):
+            raise NotationError(f"{text} overlaps {block}: {name}", "hosts cannot have these; 10.0.0.0/8 is free")
+    return network
+
+
+def gateway(network: IPv4Network) -> IPv4Address:
+    """The address of a subnet's gateway: the first usable one."""
+    return network.network_address + 1
+
+
+def mac(text: str) -> str:
+    """A unicast MAC, given back in lower case."""
+    if not re.fullmatch(MAC, text):
+        digits = re.sub(r"[-:.]", "", text)
+        rewritten = re.fullmatch(r"[0-9A-Fa-f]{12}", digits)
+        example = ":".join(re.findall("..", digits.lower())) if rewritten else "02:00:00:00:00:01"
+        raise NotationError(f"{shown(text)} is not a MAC", f"write it as {example}")
+    canonical = text.lower()
+    if canonical == "00:00:00:00:00:00":
+        raise NotationError(f"{text} is the zero MAC", "leave `mac` out to get one")
+    if int(canonical[:2], 16) & 1:
+        raise NotationError(f"{text} is a group MAC", "an interface needs a unicast MAC: the first byte must be even")
+    return canonical
+
+
+def shown(value: object) -> str:
+    """A user's value inside a message: quoted, printable, on one line and not long."""
+    try:
+        text = repr(value)
+    except ValueError:  # Python refuses to print integers of thousands of digits
+        return "a huge number"
+    return text if len(text) <= 70 else f"{text[:67]}..."
+
+
+def _is_ipv6(text: str) -> bool:
+    try:
+        ipaddress.IPv6Interface(text)
+    except ValueError:
+        return False
+    return True

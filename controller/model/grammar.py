@@ -1,0 +1,159 @@
+"""What a user may write under `tenants:`, as data: the one place that knows keys, notations and what is optional.
+
+`validate` and `allocate` read a user's data through it, and the JSON Schema of the lab file is generated from it.
+"""
+
+import difflib
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+
+from controller.model import addresses
+from controller.model.addresses import NotationError, shown
+from controller.model.problem import Path, Problem
+
+
+@dataclass(frozen=True, slots=True)
+class Scalar:
+    """A text in some notation. `pattern` is a regular expression that every good text matches; `read` decides."""
+
+    about: str
+    pattern: str
+    read: Callable[[str], object]
+    example: str
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """A mapping from names the user chooses (DNS labels) to things of one kind."""
+
+    about: str
+    item: "Record"
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """A mapping with known keys. Those not in `required` may be left out."""
+
+    about: str
+    keys: Mapping[str, "Shape"]
+    required: frozenset[str] = frozenset()
+
+
+Shape = Scalar | Names | Record
+
+NAME = Scalar("A name: a DNS label.", addresses.LABEL, addresses.label, "web1")
+
+SUBNET = Record(
+    "A broadcast domain. Its first usable address is the gateway's.",
+    {"cidr": Scalar("IPv4 network, unique within the VPC.", addresses.CIDR, addresses.cidr, "10.1.0.0/24")},
+    frozenset({"cidr"}),
+)
+INSTANCE = Record(
+    "A machine of the tenant with one interface.",
+    {
+        "subnet": Scalar("Name of a subnet of the same VPC.", addresses.LABEL, addresses.label, "web"),
+        "ip": Scalar("Fixed address; default: lowest free one.", addresses.ADDRESS, addresses.address, "10.1.0.10"),
+        "mac": Scalar("Fixed MAC; default: made from the name.", addresses.MAC, addresses.mac, "02:00:00:00:00:01"),
+        "server": Scalar("Where it runs; default: least loaded.", addresses.LABEL, addresses.label, "server-1"),
+    },
+    frozenset({"subnet"}),
+)
+VPC = Record(
+    "A private network; its addresses mean nothing outside it.",
+    {"subnets": Names("The VPC's subnets by name.", SUBNET), "instances": Names("Its instances by name.", INSTANCE)},
+)
+TENANT = Record("A customer.", {"vpcs": Names("The tenant's VPCs by name.", VPC)})
+TENANTS = Names("Who uses the fabric, by name.", TENANT)
+
+
+def read(shape: Shape, data: object, path: Path, problems: list[Problem]) -> object:
+    """What is well-formed in `data`: scalars become values (IPv4Network, canonical MAC, ...), bad ones become None.
+
+    Every deviation from `shape` is appended to `problems`. Nothing (null) is an empty mapping.
+    """
+    if isinstance(shape, Scalar):
+        return _read_scalar(shape, data, path, problems)
+    if data is None:
+        data = {}
+    if not isinstance(data, Mapping):
+        problems.append(Problem(path, f"must be a mapping, not {kind(data)}", _advice(shape)))
+        return {}
+    if isinstance(shape, Names):
+        return _read_names(shape, data, path, problems)
+    return _read_record(shape, data, path, problems)
+
+
+def closest(word: str, known: Iterable[str]) -> str | None:
+    """The known word that was probably meant, if any is close."""
+    close = difflib.get_close_matches(word[:100], list(known), n=1)
+    return close[0] if close else None
+
+
+def unknown_key(path: Path, known: Iterable[str]) -> Problem:
+    """The problem of a key (the last one of `path`) that is none of the known ones."""
+    meant = closest(str(path[-1]), known)
+    return Problem(path, "unknown key", f"did you mean {meant!r}?" if meant else f"known keys: {', '.join(known)}")
+
+
+def kind(data: object) -> str:
+    """The type of plain data in a user's words."""
+    if isinstance(data, (str, bool, int, float)):
+        name = "text" if isinstance(data, str) else "true or false" if isinstance(data, bool) else "a number"
+        return f"{name} ({shown(data)})"
+    names = {dict: "a mapping", list: "a list", type(None): "nothing"}
+    return names.get(type(data), f"a {type(data).__name__}")
+
+
+def _read_scalar(shape: Scalar, data: object, path: Path, problems: list[Problem]) -> object:
+    if not isinstance(data, str):
+        problems.append(Problem(path, f"must be text, not {kind(data)}", f"for example {shape.example!r}"))
+        return None
+    try:
+        return shape.read(data)
+    except NotationError as error:
+        problems.append(Problem(path, error.message, error.hint))
+        return None
+
+
+def _read_names(shape: Names, data: Mapping[object, object], path: Path, problems: list[Problem]) -> object:
+    """What is under a bad name is checked all the same."""
+    result = {}
+    for name, value in _text_keys(data, path, problems):
+        try:
+            addresses.label(name)
+        except NotationError as error:
+            problems.append(Problem((*path, name), f"the name {error.message}", error.hint))
+        result[name] = read(shape.item, value, (*path, name), problems)
+    return result
+
+
+def _read_record(shape: Record, data: Mapping[object, object], path: Path, problems: list[Problem]) -> object:
+    result = {}
+    misspelt = set()
+    for name, value in _text_keys(data, path, problems):
+        if name in shape.keys:
+            result[name] = read(shape.keys[name], value, (*path, name), problems)
+        else:
+            problems.append(unknown_key((*path, name), shape.keys))
+            misspelt.add(closest(name, shape.keys))
+    for name in sorted(shape.required - result.keys() - misspelt):
+        problems.append(Problem((*path, name), "is missing", _missing(name, shape.keys[name])))
+    return result
+
+
+def _text_keys(data: Mapping[object, object], path: Path, problems: list[Problem]) -> Iterable[tuple[str, object]]:
+    for name, value in data.items():
+        if isinstance(name, str):
+            yield name, value
+        else:
+            problems.append(Problem(path, f"keys must be text, not {kind(name)}", "put it in quotes"))
+
+
+def _advice(shape: Shape) -> str:
+    if isinstance(shape, Record):
+        return f"known keys: {', '.join(shape.keys)}"
+    return "a name and a colon, and what it has below, indented"
+
+
+def _missing(name: str, shape: Shape) -> str:
+    return f"add `{name}: {shape.example}`" if isinstance(shape, Scalar) else f"add `{name}:`"

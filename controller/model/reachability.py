@@ -1,0 +1,136 @@
+"""The policy in a tenant's words: who receives a frame that an instance sends.
+
+This is the definition that flow tables and running labs are judged by, so it knows nothing of either. The policy:
+a subnet is one layer-2 network and nothing leaves it. A port may send IPv4 and ARP, untagged, from its own MAC and its
+own address. ARP is answered at the edge on behalf of the port that is asked for, which never sees the question.
+"""
+
+from collections import defaultdict
+from dataclasses import dataclass
+from enum import StrEnum
+
+from controller.model.snapshot import Intent
+from controller.model.tenancy import Port
+
+ETH_IPV4 = 0x0800
+ETH_ARP = 0x0806
+ARP_REQUEST = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Packet:
+    """An Ethernet frame as the port `port` (a port id) sends it; None where the frame has no such header.
+
+    MACs are lower case with colons, addresses dotted decimal, `vlan` is the VLAN id of an 802.1Q tag (0 is a tag too).
+    """
+
+    port: str
+    eth_src: str
+    eth_dst: str
+    eth_type: int
+    ip_src: str | None = None
+    ip_dst: str | None = None
+    ip_proto: int | None = None
+    l4_src: int | None = None
+    l4_dst: int | None = None
+    arp_op: int | None = None
+    arp_sha: str | None = None
+    arp_spa: str | None = None
+    arp_tpa: str | None = None
+    vlan: int | None = None
+
+
+class Reason(StrEnum):
+    """Why a frame goes where it goes, or why it does not."""
+
+    DELIVERED = "delivered"
+    BROADCAST = "broadcast in the subnet"
+    ARP_ANSWERED = "arp answered at the edge"
+    UNKNOWN_SENDER = "no such port"
+    VLAN_TAG = "vlan tag not allowed"
+    SPOOFED_MAC = "spoofed mac"
+    SPOOFED_ADDRESS = "spoofed address"
+    SPOOFED_ARP = "spoofed arp"
+    ARP_NOT_A_REQUEST = "arp reply not allowed"
+    ARP_OWN_ADDRESS = "arp for the sender's own address"
+    NO_SUCH_ADDRESS = "no such address in the subnet"
+    NO_SUCH_MAC = "no such mac in the subnet"
+    TO_ITSELF = "addressed to the sender itself"
+    PROTOCOL = "protocol not allowed"
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """`receivers` are the ids of the ports that get the frame; `answer_mac` is the MAC in the ARP reply that the sender
+    alone gets, or None when there is no reply."""
+
+    receivers: frozenset[str]
+    answer_mac: str | None
+    reason: Reason
+
+
+class Reachability:
+    """`may_reach` for many packets of one intent: ports are looked up, not searched."""
+
+    def __init__(self, intent: Intent) -> None:
+        self._ports = {port.id: port for port in intent.ports}
+        self._members: dict[str, list[Port]] = defaultdict(list)
+        for port in intent.ports:
+            self._members[port.subnet].append(port)
+        self._by_mac = {(port.subnet, port.mac): port for port in intent.ports}
+        self._by_address = {(port.subnet, port.address): port for port in intent.ports}
+
+    def verdict(self, packet: Packet) -> Verdict:
+        """Who receives `packet`: there is a verdict on every frame, also on one that makes no sense."""
+        sender = self._ports.get(packet.port)
+        if sender is None:
+            return _dropped(Reason.UNKNOWN_SENDER)
+        if packet.vlan is not None:
+            return _dropped(Reason.VLAN_TAG)
+        if packet.eth_src != sender.mac:
+            return _dropped(Reason.SPOOFED_MAC)
+        if packet.eth_type == ETH_ARP:
+            return self._arp(sender, packet)
+        if packet.eth_type == ETH_IPV4:
+            return self._ipv4(sender, packet)
+        return _dropped(Reason.PROTOCOL)
+
+    def _arp(self, sender: Port, packet: Packet) -> Verdict:
+        """Requests are answered whatever their Ethernet destination is: hosts refresh a neighbour by unicast ARP."""
+        if (packet.arp_sha, packet.arp_spa) != (sender.mac, sender.address):
+            return _dropped(Reason.SPOOFED_ARP)
+        if packet.arp_op != ARP_REQUEST:
+            return _dropped(Reason.ARP_NOT_A_REQUEST)
+        if packet.arp_tpa == sender.address:
+            return _dropped(Reason.ARP_OWN_ADDRESS)
+        asked = self._by_address.get((sender.subnet, packet.arp_tpa or ""))
+        if asked is None:
+            return _dropped(Reason.NO_SUCH_ADDRESS)
+        return Verdict(frozenset(), asked.mac, Reason.ARP_ANSWERED)
+
+    def _ipv4(self, sender: Port, packet: Packet) -> Verdict:
+        if packet.ip_src != sender.address:
+            return _dropped(Reason.SPOOFED_ADDRESS)
+        if is_group(packet.eth_dst):
+            others = frozenset(port.id for port in self._members[sender.subnet] if port is not sender)
+            return Verdict(others, None, Reason.BROADCAST)
+        if packet.eth_dst == sender.mac:
+            return _dropped(Reason.TO_ITSELF)
+        receiver = self._by_mac.get((sender.subnet, packet.eth_dst))
+        if receiver is None:
+            return _dropped(Reason.NO_SUCH_MAC)
+        return Verdict(frozenset({receiver.id}), None, Reason.DELIVERED)
+
+
+def may_reach(intent: Intent, packet: Packet) -> Verdict:
+    """The verdict on one packet. For many packets of one intent make a `Reachability` once."""
+    return Reachability(intent).verdict(packet)
+
+
+def is_group(mac: str) -> bool:
+    """Whether a MAC is broadcast or multicast: the lowest bit of its first byte (IEEE 802, I/G bit)."""
+    return bool(int(mac[:2], 16) & 1)
+
+
+def _dropped(reason: Reason) -> Verdict:
+    return Verdict(frozenset(), None, reason)

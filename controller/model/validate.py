@@ -1,0 +1,162 @@
+"""Finds every problem in what a user wrote under `tenants:`, before anything is touched.
+
+Form (types, keys, notations) is the grammar's; here are the rules between things. Each rule is one function that
+yields problems; a value that the grammar refused is None and passes silently: one fault, one problem.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from ipaddress import IPv4Address, IPv4Network
+
+from controller.model.addresses import gateway, shown
+from controller.model.encapsulation import MIN_TENANT_MTU, OVERHEAD_BYTES, VNI_COUNT, tenant_mtu
+from controller.model.grammar import closest
+from controller.model.problem import Problem
+from controller.model.request import ROOT, Request, WantedInstance, WantedSubnet, read_request
+
+_Block = tuple[str, int, int]  # VPC, prefix length, and that many first bits of the address
+
+
+def validate(tenants: object, servers: Sequence[str] | None, mtu: int) -> list[Problem]:
+    """All problems of the plain data under `tenants:`; it never raises.
+
+    servers: names of all servers, or None when they are not known (because their own section is wrong).
+    mtu: largest IP packet in bytes that the fabric links carry.
+    """
+    request, problems = read_request(tenants)
+    return [*check_mtu(mtu), *problems, *check_request(request, servers)]
+
+
+def check_request(request: Request, servers: Sequence[str] | None) -> list[Problem]:
+    """The problems between the parts of a well-formed request."""
+    return [
+        *_too_many_subnets(request),
+        *_overlaps(request),
+        *_names_taken(request),
+        *_unknown_subnets(request),
+        *_bad_addresses(request),
+        *_doubles(request),
+        *_full_subnets(request),
+        *(() if servers is None else _unknown_servers(request, servers)),
+    ]
+
+
+def check_mtu(mtu: int) -> Iterator[Problem]:
+    """VXLAN must leave tenants the least MTU that IPv6 needs."""
+    if tenant_mtu(mtu) < MIN_TENANT_MTU:
+        message = f"an MTU of {mtu} leaves tenants {tenant_mtu(mtu)} bytes behind VXLAN, they need {MIN_TENANT_MTU}"
+        yield Problem(("fabric", "mtu"), message, f"at least {MIN_TENANT_MTU + OVERHEAD_BYTES}")
+
+
+def _too_many_subnets(request: Request) -> Iterator[Problem]:
+    if len(request.subnets) > VNI_COUNT:
+        message = f"{len(request.subnets)} subnets, but there are only {VNI_COUNT} VNIs"
+        yield Problem(ROOT, message, "a VNI has 24 bits, and every subnet takes one")
+
+
+def _overlaps(request: Request) -> Iterator[Problem]:
+    """Every subnet that overlaps one written before it in the VPC: is inside it, or around it."""
+    given: dict[_Block, WantedSubnet] = {}
+    first_inside: dict[_Block, WantedSubnet] = {}
+    for network, subnet in _networks(request):
+        around = list(_blocks_around(subnet.vpc, network))
+        before = first_inside.get(around[0]) or next((given[block] for block in around if block in given), None)
+        if before is not None:
+            message = f"{network} overlaps {before.network} of subnet {shown(before.name)}"
+            yield Problem((*subnet.path, "cidr"), message, "subnets of one VPC must not overlap; those of two VPCs may")
+        given.setdefault(around[0], subnet)
+        for block in around:
+            first_inside.setdefault(block, subnet)
+
+
+def _blocks_around(vpc: str, network: IPv4Network) -> Iterator[_Block]:
+    """The network itself and every larger block that it is part of."""
+    address = int(network.network_address)
+    return ((vpc, length, address >> (32 - length)) for length in range(network.prefixlen, -1, -1))
+
+
+def _networks(request: Request) -> Iterator[tuple[IPv4Network, WantedSubnet]]:
+    return ((subnet.network, subnet) for subnet in request.subnets if subnet.network is not None)
+
+
+def _names_taken(request: Request) -> Iterator[Problem]:
+    """Ids are joined names, so a subnet and an instance of one VPC cannot have the same."""
+    subnets = {subnet.id for subnet in request.subnets}
+    for instance in request.instances:
+        if instance.id in subnets:
+            message = f"the name {shown(instance.name)} is already a subnet's"
+            yield Problem(instance.path, message, "within a VPC every name is used once")
+
+
+def _unknown_subnets(request: Request) -> Iterator[Problem]:
+    known: dict[str, list[str]] = defaultdict(list)
+    for subnet in request.subnets:
+        known[subnet.vpc].append(subnet.name)
+    for instance in request.instances:
+        if instance.subnet is not None and instance.subnet not in known[instance.vpc]:
+            message = f"there is no subnet {instance.subnet!r} in VPC {shown(instance.vpc)}"
+            yield Problem((*instance.path, "subnet"), message, _choice(instance.subnet, known[instance.vpc]))
+
+
+def _unknown_servers(request: Request, servers: Sequence[str]) -> Iterator[Problem]:
+    known = frozenset(servers)
+    if request.instances and not known:
+        yield Problem(ROOT, "there are instances but no servers", "give the lab a fabric with servers")
+        return
+    for instance in request.instances:
+        if instance.server is not None and instance.server not in known:
+            message = f"there is no server {instance.server!r}"
+            yield Problem((*instance.path, "server"), message, _choice(instance.server, servers))
+
+
+def _choice(word: str, known: Sequence[str]) -> str:
+    if not known:
+        return "there are none"
+    meant = closest(word, known)
+    if meant:
+        return f"did you mean {meant!r}?"
+    return f"there are: {', '.join(known) if len(known) <= 4 else f'{known[0]}, {known[1]}, ..., {known[-1]}'}"
+
+
+def _bad_addresses(request: Request) -> Iterator[Problem]:
+    networks = {subnet.id: network for network, subnet in _networks(request)}
+    for instance in request.instances:
+        network = networks.get(instance.subnet_id)
+        if instance.ip is None or network is None:
+            continue
+        message = _fault(instance.ip, network)
+        if message:
+            hint = f"instances can have {network[2]} to {network[-2]}, or leave `ip` out"
+            yield Problem((*instance.path, "ip"), message, hint)
+
+
+def _fault(ip: IPv4Address, network: IPv4Network) -> str | None:
+    if ip not in network:
+        return f"{ip} is outside its subnet {network}"
+    taken = {
+        network.network_address: "network address",
+        network.broadcast_address: "broadcast address",
+        gateway(network): "gateway's address",
+    }
+    return f"{ip} is the {taken[ip]} of {network}" if ip in taken else None
+
+
+def _doubles(request: Request) -> Iterator[Problem]:
+    """Two instances of a VPC with one address or one MAC."""
+    for key in ("ip", "mac"):
+        owners: dict[tuple[str, object], WantedInstance] = {}
+        for instance in request.instances:
+            value = getattr(instance, key)
+            owner = owners.setdefault((instance.vpc, value), instance)
+            if value is not None and owner is not instance:
+                message = f"{value} is already that of instance {shown(owner.name)}"
+                yield Problem((*instance.path, key), message, f"within a VPC every {key} is used once")
+
+
+def _full_subnets(request: Request) -> Iterator[Problem]:
+    members = Counter(instance.subnet_id for instance in request.instances)
+    for network, subnet in _networks(request):
+        room = network.num_addresses - 3  # network, gateway, broadcast
+        if members[subnet.id] > room:
+            message = f"{members[subnet.id]} instances are in {network}, which has room for {room}"
+            yield Problem((*subnet.path, "cidr"), message, "give it a shorter prefix, or use another subnet")

@@ -1,0 +1,172 @@
+"""The expected matrix: for every ordered pair of ports and every kind of probe, a frame and the policy's verdict on it.
+
+Each frame is aimed at the target as well as the sender can: with the target's MAC and address, also where these mean
+something else, or nothing, in the sender's own subnet. The verdict alone says what must happen, so tenants with equal
+addresses need no special case.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, replace
+from enum import StrEnum
+from itertools import count, permutations
+from typing import Any
+
+from controller.model.reachability import ARP_REQUEST, ETH_ARP, ETH_IPV4, Packet, Reachability, Verdict
+from controller.model.snapshot import Intent
+from controller.model.tenancy import Port
+
+BROADCAST_MAC = "ff:ff:ff:ff:ff:ff"
+BROADCAST_ADDRESS = "255.255.255.255"
+ICMP, TCP, UDP = 1, 6, 17  # IANA protocol numbers
+TCP_PORT, UDP_PORT, ROCE_PORT, VXLAN_PORT = 7000, 7001, 4791, 4789
+SOURCE_PORT = 49152  # first of the dynamic ports (RFC 6335)
+NO_MACS = 0x02_00_00_00_00_FE  # where to look for MACs that are nobody's
+
+
+class Kind(StrEnum):
+    """What a probe tries."""
+
+    ARP = "arp"
+    ICMP = "icmp"
+    TCP = "tcp"
+    UDP = "udp"
+    ROCEV2 = "rocev2"
+    BROADCAST = "broadcast"
+    UNKNOWN_UNICAST = "unknown-unicast"
+    SPOOFED_MAC = "spoofed-mac"
+    SPOOFED_IP = "spoofed-ip"
+    FORGED_VXLAN = "forged-vxlan"
+
+
+@dataclass(frozen=True, slots=True)
+class Inner:
+    """The IPv4/UDP frame and the VNI inside a VXLAN packet that an instance forges."""
+
+    vni: int
+    eth_src: str
+    eth_dst: str
+    ip_src: str
+    ip_dst: str
+    l4_src: int = SOURCE_PORT
+    l4_dst: int = UDP_PORT
+    ip_proto: int = UDP
+    eth_type: int = ETH_IPV4
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """`source` sends `packet` at `target` (port ids); `expect` must happen, and nothing else. `inner` is the payload
+    of a forged VXLAN packet."""
+
+    kind: Kind
+    source: str
+    target: str
+    packet: Packet
+    expect: Verdict
+    inner: Inner | None = None
+
+    def to_dict(self, number: int) -> dict[str, Any]:
+        """The probe as plain data under the id `number`, for the process that sends it."""
+        expect = {
+            "receivers": sorted(self.expect.receivers),
+            "answer_mac": self.expect.answer_mac,
+            "reason": str(self.expect.reason),
+        }
+        return {
+            "id": number,
+            "kind": str(self.kind),
+            "source": self.source,
+            "target": self.target,
+            "packet": asdict(self.packet),
+            "inner": asdict(self.inner) if self.inner else None,
+            "expect": expect,
+        }
+
+
+def matrix(intent: Intent, vteps: Mapping[str, str]) -> list[Probe]:
+    """All probes, pair by pair in the intent's order. `vteps` is server name -> VTEP address of every server in use."""
+    policy = Reachability(intent)
+    aim = _Aim(intent, vteps)
+    return [
+        Probe(kind, source.id, target.id, packet, policy.verdict(packet), inner)
+        for source, target in permutations(intent.ports, 2)
+        for kind, (packet, inner) in aim.shots(source, target)
+    ]
+
+
+Shot = tuple[Packet, Inner | None]
+
+
+class _Aim:
+    """Makes the frames of one pair of ports."""
+
+    def __init__(self, intent: Intent, vteps: Mapping[str, str]) -> None:
+        self._subnets = {subnet.id: subnet for subnet in intent.subnets}
+        self._members: dict[str, list[Port]] = {}
+        for port in intent.ports:
+            self._members.setdefault(port.subnet, []).append(port)
+        self._vteps = {one.id: vteps[one.server] for one in intent.instances}
+        taken = {port.mac for port in intent.ports}
+        free = (mac for mac in (number.to_bytes(6).hex(":") for number in count(NO_MACS)) if mac not in taken)
+        self._router_mac, self._nobody, self._stranger = next(free), next(free), next(free)
+
+    def shots(self, source: Port, target: Port) -> Iterator[tuple[Kind, Shot]]:
+        udp = _ipv4(source, target, UDP, UDP_PORT)
+        yield Kind.ARP, (_arp(source, target), None)
+        yield Kind.ICMP, (_ipv4(source, target, ICMP, None), None)
+        yield Kind.TCP, (_ipv4(source, target, TCP, TCP_PORT), None)
+        yield Kind.UDP, (udp, None)
+        yield Kind.ROCEV2, (_ipv4(source, target, UDP, ROCE_PORT), None)
+        yield Kind.BROADCAST, (replace(udp, eth_dst=BROADCAST_MAC, ip_dst=BROADCAST_ADDRESS), None)
+        yield Kind.UNKNOWN_UNICAST, (replace(udp, eth_dst=self._nobody), None)
+        yield Kind.SPOOFED_MAC, (replace(udp, eth_src=self._other_mac(source, target)), None)
+        yield Kind.SPOOFED_IP, (replace(udp, ip_src=self._other_address(source, target)), None)
+        yield Kind.FORGED_VXLAN, self._forged_vxlan(source, target)
+
+    def _forged_vxlan(self, source: Port, target: Port) -> Shot:
+        """As if the sender were a VTEP: a good frame of the target's subnet, from another member if there is one."""
+        packet = _ipv4(source, target, UDP, VXLAN_PORT)
+        packet = replace(packet, eth_dst=self._router_mac, ip_dst=self._vteps[target.instance])
+        subnet = self._subnets[target.subnet]
+        mac, address = self._other_mac(target, source), self._other_address(target, source)
+        return packet, Inner(subnet.vni, mac, target.mac, address, target.address)
+
+    def _neighbour(self, port: Port, third: Port) -> Port | None:
+        """Another member of the port's subnet, best none of the pair: who it is best to pretend to be."""
+        return next((other for other in self._members[port.subnet] if other not in (port, third)), None)
+
+    def _other_mac(self, port: Port, third: Port) -> str:
+        neighbour = self._neighbour(port, third)
+        return neighbour.mac if neighbour else self._stranger
+
+    def _other_address(self, port: Port, third: Port) -> str:
+        neighbour = self._neighbour(port, third)
+        return neighbour.address if neighbour else self._subnets[port.subnet].gateway
+
+
+def _ipv4(source: Port, target: Port, protocol: int, l4_dst: int | None) -> Packet:
+    """From the source's own addresses to the target's, good in every way if the two share a subnet."""
+    return Packet(
+        port=source.id,
+        eth_src=source.mac,
+        eth_dst=target.mac,
+        eth_type=ETH_IPV4,
+        ip_src=source.address,
+        ip_dst=target.address,
+        ip_proto=protocol,
+        l4_src=None if l4_dst is None else SOURCE_PORT,
+        l4_dst=l4_dst,
+    )
+
+
+def _arp(source: Port, target: Port) -> Packet:
+    return Packet(
+        port=source.id,
+        eth_src=source.mac,
+        eth_dst=BROADCAST_MAC,
+        eth_type=ETH_ARP,
+        arp_op=ARP_REQUEST,
+        arp_sha=source.mac,
+        arp_spa=source.address,
+        arp_tpa=target.address,
+    )

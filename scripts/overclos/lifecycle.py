@@ -1,0 +1,107 @@
+"""`up`, `down`, `run`: a lab from its file to proven isolation and back to nothing."""
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from controller.model.codec import from_json, to_json
+from controller.model.snapshot import Snapshot
+from scripts.overclos import ready
+from scripts.overclos.description import Description, read
+from scripts.overclos.failure import LabChoice
+from topologies.emulator.errors import EmulatorError
+from topologies.emulator.lab import Lab, labs
+from topologies.emulator.plan import CONTROLLER_ADDRESS, MANAGEMENT
+
+CONTROLLER = "controller"
+READY_S = 60.0
+
+
+def up(path: Path, progress: Callable[[str], None], timeout: float = READY_S) -> Lab:
+    """The lab of a file, up and with every flow confirmed; on any failure nothing is left of it."""
+    description = read(path)
+    lab = Lab.create(description.plan, progress)
+    try:
+        snapshot_path(lab).write_text(to_json(description.snapshot))
+        (lab.directory / "lab.yaml").write_bytes(path.read_bytes())
+        progress("starting the controller")
+        start_controller(lab)
+        ready.await_socket(socket_path(lab), lambda: controller_alive(lab), timeout)
+        progress("programming the switches")
+        status = await_ready(lab, timeout)
+    except BaseException:
+        lab.down(progress)
+        raise
+    flows = sum(switch["flows"] for switch in status["switches"].values())
+    progress(f"lab {lab.name} is up: {summary(description)}, {flows} flows")
+    return lab
+
+
+def await_ready(lab: Lab, timeout: float) -> dict[str, Any]:
+    """Wait until every switch has confirmed the lab's newest generation; the controller's status then."""
+    return ready.wait(socket_path(lab), snapshot(lab).generation, timeout)
+
+
+def start_controller(lab: Lab) -> int:
+    """Start the lab's controller on its management network; its pid."""
+    argv = [
+        sys.executable, "-m", "controller.launcher",
+        "--snapshot", str(snapshot_path(lab)),
+        "--status-socket", str(socket_path(lab)),
+        "--ofp-listen-host", CONTROLLER_ADDRESS,
+    ]  # fmt: skip
+    return lab.start_daemon(CONTROLLER, MANAGEMENT, argv)
+
+
+def controller_alive(lab: Lab) -> bool:
+    """Whether the lab's controller runs."""
+    daemon = lab.daemons().get(CONTROLLER)
+    return bool(daemon and daemon.process and daemon.process.alive())
+
+
+def choose(name: str | None) -> Lab:
+    """The lab of that name; without a name, the only one that is up."""
+    return Lab.attach(name or only_lab())
+
+
+def only_lab() -> str:
+    """The name of the one lab that is here. Raises LabChoice when there is none or more than one."""
+    names = labs()
+    if len(names) != 1:
+        raise LabChoice(f"which lab? there are {', '.join(names)}" if names else "no lab is up (overclos up FILE)")
+    return names[0]
+
+
+def node(lab: Lab, name: str) -> str:
+    """The node of that name; an instance also by its last words, `web1` for `red.prod.web1`, where only one fits."""
+    names = [each.name for each in lab.plan.nodes]
+    if name in names:
+        return name
+    fitting = [each for each in names if each.endswith(f".{name}")]
+    if len(fitting) != 1:
+        hint = f"it could be {', '.join(fitting)}" if fitting else "see `overclos inspect`"
+        raise EmulatorError(name, f"is not the name of one node of lab {lab.name}", hint)
+    return fitting[0]
+
+
+def snapshot(lab: Lab) -> Snapshot:
+    """What the lab's controller was told to realise."""
+    return from_json(snapshot_path(lab).read_text())
+
+
+def snapshot_path(lab: Lab) -> Path:
+    return lab.directory / "snapshot.json"
+
+
+def socket_path(lab: Lab) -> Path:
+    return lab.directory / "controller.sock"
+
+
+def summary(description: Description) -> str:
+    """The lab in numbers."""
+    fabric, intent = description.snapshot.fabric, description.snapshot.intent
+    return (
+        f"{len(fabric.switches)} switches, {len(description.servers)} servers, {len(intent.instances)} instances of "
+        f"{len(intent.tenants)} tenants"
+    )

@@ -1,0 +1,64 @@
+"""The `overclos` command: labs of multi-tenant GPU clusters on one machine, and the controller that runs them."""
+
+import argparse
+import json
+import sys
+from pathlib import Path
+
+from rich.console import Console
+
+from controller.northbound.labfile import LabFileError
+from scripts.overclos.failure import Failure
+from scripts.overclos.verbs import VERBS
+from topologies.emulator.errors import EmulatorError
+
+EPILOG = """\
+a first lab:
+  overclos run examples/two-tenants.yaml        up, test, down
+  overclos up examples/two-tenants.yaml         leave it running, then:
+  overclos exec red.prod.web1 -- ping -c 3 10.1.0.11
+  overclos cli                                  the mininet> prompt
+  overclos test                                 prove that tenants are isolated
+  overclos down
+"""
+
+
+def parser() -> argparse.ArgumentParser:
+    """The command line, verb by verb."""
+    top = argparse.ArgumentParser(
+        prog="overclos", description=__doc__, epilog=EPILOG, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    verbs = top.add_subparsers(dest="verb", required=True, metavar="VERB")
+    for verb in VERBS:
+        verb.add(verbs)
+    return top
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run one verb; the exit status is its own. Errors are one line each on standard error, never a traceback."""
+    command_line = parser()
+    arguments, rest = command_line.parse_known_args(argv)
+    if rest and not hasattr(arguments, "rest"):
+        command_line.error(f"unknown arguments: {' '.join(rest)}")
+    arguments.rest = rest
+    try:
+        return int(arguments.run(arguments))
+    except LabFileError as error:
+        return _fail(*error.problems, status=arguments.failure)
+    except (EmulatorError, Failure) as error:
+        return _fail(f"overclos: {error}", status=arguments.failure)
+    except BrokenPipeError:
+        sys.stderr.close()
+        return 141
+    except KeyboardInterrupt:
+        return _fail("overclos: interrupted", status=130)
+
+
+def _fail(*lines: str, status: int) -> int:
+    for line in lines:
+        print(line, file=sys.stderr)
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,68 @@
+"""`overclos test`: the policy's verdict on every probe, against what the running lab does."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from controller.model.snapshot import Snapshot
+from controller.verify.matrix import Probe, matrix
+from scripts.overclos.failure import ProbeFailure
+from topologies.emulator.namespaces import path as namespace_path
+from topologies.emulator.parts import LabPlan
+
+DEADLINE_S = 30
+
+
+def probes_of(snapshot: Snapshot) -> list[Probe]:
+    """Every ordered pair of ports x every kind of probe, with the policy's verdict."""
+    return matrix(snapshot.intent, {chassis.name: chassis.vtep for chassis in snapshot.chassis})
+
+
+def probe_plan(plan: LabPlan, snapshot: Snapshot, probes: list[Probe]) -> dict[str, Any]:
+    """The probes as the sending process reads them, with the place of every instance and one end of every fabric link."""
+    places = {port: end for port, end in _instance_ends(plan)}
+    endpoints = {
+        port.id: {
+            "netns": str(namespace_path(places[port.id].netns)),
+            "device": places[port.id].device,
+            "mac": port.mac,
+            "ip": port.address,
+        }
+        for port in snapshot.intent.ports
+    }
+    fabric = (cable for cable in plan.cables if cable.tier not in ("management", "instance"))
+    taps = [
+        {"name": f"{cable.a.node}:{cable.a.port}", "netns": str(namespace_path(end.netns)), "device": end.device}
+        for cable in fabric
+        for end in (cable.a if cable.a.netns == plan.node("fabric").netns else cable.b,)
+    ]
+    return {
+        "lab": plan.lab,
+        "endpoints": endpoints,
+        "taps": taps,
+        "known_vnis": sorted(subnet.vni for subnet in snapshot.intent.subnets),
+        "deadline_s": DEADLINE_S,
+        "probes": [probe.to_dict(number) for number, probe in enumerate(probes)],
+    }
+
+
+def run(plan: LabPlan, snapshot: Snapshot, progress: Callable[[str], None]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Run all probes in a process of their own (it alone imports scapy); (plan, result) as the reports take them."""
+    probes = probes_of(snapshot)
+    document = probe_plan(plan, snapshot, probes)
+    progress(f"sending {len(probes)} probes between {len(snapshot.intent.ports)} ports")
+    process = subprocess.run(
+        [sys.executable, "-m", "topologies.probes"], input=json.dumps(document), stdout=subprocess.PIPE, text=True
+    )
+    if process.returncode != 0:
+        raise ProbeFailure(f"the probes ended with status {process.returncode}; see their message above")
+    return document, json.loads(process.stdout)
+
+
+def _instance_ends(plan: LabPlan) -> Any:
+    """(port id, end inside the instance) of every instance cable; the id is the interface's iface-id."""
+    for cable in plan.cables:
+        if cable.tier == "instance":
+            yield f"{cable.a.node}.{cable.a.device}", cable.a

@@ -1,0 +1,113 @@
+"""`status`, `inspect`, `graph`, `doctor`: looking without touching."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from controller.model.codec import to_json
+from controller.model.snapshot import Snapshot
+from scripts.overclos import ready
+from scripts.overclos.description import read
+from scripts.overclos.lifecycle import choose, snapshot, socket_path
+from topologies.draw import dot, mermaid, svg
+from topologies.emulator.lab import Lab
+from topologies.emulator.parts import LabPlan
+
+DRAWINGS = {"svg": svg, "dot": dot, "mermaid": mermaid}
+
+
+def is_file(name: str | None) -> bool:
+    """Whether a LAB argument is a lab file rather than the name of a running lab."""
+    return name is not None and (name.endswith((".yaml", ".yml")) or "/" in name)
+
+
+def inspection(name: str | None) -> dict[str, Any]:
+    """All of a lab (running, or of a file) as plain data: equal files give equal data, byte for byte."""
+    if is_file(name):
+        description = read(Path(str(name)))
+        return _inspection(description.plan, description.snapshot)
+    lab = choose(name)
+    return _inspection(lab.plan, snapshot(lab))
+
+
+def _inspection(plan: LabPlan, of: Snapshot) -> dict[str, Any]:
+    return {"emulator": json.loads(plan.to_json()), "controller": json.loads(to_json(of))}
+
+
+def print_inspection(data: Mapping[str, Any], console: Console) -> None:
+    """Switches, chassis and ports as tables."""
+    snap = data["controller"]
+    instances = {f"{one['vpc']}.{one['name']}": one["server"] for one in snap["intent"]["instances"]}
+    vnis = {f"{one['vpc']}.{one['name']}": one["vni"] for one in snap["intent"]["subnets"]}
+    switches = [(s["name"], f"{s['dpid']:#018x}", s["prefix"] or "") for s in snap["fabric"]["switches"]]
+    console.print(_table("fabric switches", ("switch", "dpid", "prefix"), switches))
+    chassis = [(c["name"], c["vtep"], c["vtep_mac"], f"{c['phy_dpid']:#018x}", f"{c['int_dpid']:#018x}") for c in snap["chassis"]]
+    console.print(_table("chassis", ("server", "VTEP", "MAC", "br-phy dpid", "br-int dpid"), chassis))
+    ports = [
+        (f"{p['instance']}.{p['name']}", p["address"], p["mac"], p["subnet"], f"{vnis[p['subnet']]:#08x}", instances[p["instance"]])
+        for p in snap["intent"]["ports"]
+    ]
+    console.print(_table("ports", ("port", "address", "MAC", "subnet", "VNI", "server"), ports))
+
+
+def state(lab: Lab) -> dict[str, Any]:
+    """The lab as it is now: what the emulator sees and what the controller says."""
+    return {"emulator": lab.status(), "controller": ready.status(socket_path(lab))}
+
+
+def healthy(found: Mapping[str, Any]) -> bool:
+    controller = found["controller"]
+    return not found["emulator"]["problems"] and controller is not None and controller["ready"]
+
+
+def print_state(found: Mapping[str, Any], console: Console) -> None:
+    """One paragraph of facts, then whatever is wrong."""
+    emulator, controller = found["emulator"], found["controller"]
+    console.print(f"[bold]{emulator['lab']}[/]  {emulator['state']}, datapath {emulator['datapath']}, MTU {emulator['mtu']}")
+    if controller is None:
+        console.print("[red]the controller does not answer[/]; switches go on with the flows they have")
+    else:
+        switches = controller["switches"].values()
+        console.print(
+            f"controller  generation {controller['generation']}, {'ready' if controller['ready'] else 'not ready'}; "
+            f"{sum(s['connected'] for s in switches)}/{len(switches)} switches connected, "
+            f"{sum(s['flows'] or 0 for s in switches)} flows; "
+            f"{sum(state == 'ready' for state in controller['ports'].values())}/{len(controller['ports'])} ports ready"
+        )
+        for text in controller["waiting"]:
+            console.print(f"[yellow]waiting[/]  {text}")
+        for name, switch in controller["switches"].items():
+            if switch["error"]:
+                console.print(f"[red]{name}[/]  {switch['error']}")
+    if emulator["rates"]:
+        rates = [(r["node"], r["device"], f"{r['requested_mbps']}", f"{r['effective_mbps']}") for r in emulator["rates"]]
+        console.print(_table("link rates, Mbit/s", ("node", "device", "requested", "effective"), rates))
+    for text in emulator["problems"]:
+        console.print(f"[red]problem[/]  {text}")
+
+
+def drawing(name: str | None, form: str) -> str:
+    """A picture of a lab (running, or of a file) as SVG, dot or Mermaid text."""
+    if is_file(name):
+        path = Path(str(name))
+    else:
+        path = choose(name).directory / "lab.yaml"
+    description = read(path)
+    tenants = {vpc.id: vpc.tenant for vpc in description.snapshot.intent.vpcs}
+    subnets = {port.instance: port.subnet for port in description.snapshot.intent.ports}
+    instances = [
+        {"id": one.id, "tenant": tenants[one.vpc], "server": one.server, "subnet": subnets[one.id]}
+        for one in description.snapshot.intent.instances
+    ]
+    return DRAWINGS[form](description.graph, dict(description.servers), instances, title=description.name)
+
+
+def _table(title: str, columns: tuple[str, ...], rows: list[tuple[str, ...]]) -> Table:
+    table = Table(*columns, title=title, title_justify="left", box=None, header_style="bold")
+    for row in rows:
+        table.add_row(*row)
+    return table

@@ -1,0 +1,229 @@
+"""The verbs of the command line: their arguments, and what each calls."""
+
+import argparse
+import json
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from scripts.overclos import daemon, lifecycle, prove, report, show
+from scripts.overclos.progress import Progress
+from topologies.emulator import doctor
+from topologies.emulator.lab import down, labs
+
+PASS, FAIL, NOTHING_TO_TEST, NOT_READY = 0, 1, 2, 3  # exit status of `test` and `run`
+WIDE = 160  # columns of a report that goes to no terminal
+
+Arguments = argparse.Namespace
+
+
+@dataclass(frozen=True, slots=True)
+class Verb:
+    """`failure` is the exit status when the verb could not do its work."""
+
+    name: str
+    help: str
+    declare: Callable[[argparse.ArgumentParser], Any]
+    run: Callable[[Arguments], int]
+    failure: int = 1
+
+    def add(self, verbs: Any) -> None:
+        parser = verbs.add_parser(self.name, help=self.help, description=self.help[:1].upper() + self.help[1:] + ".")
+        self.declare(parser)
+        parser.set_defaults(run=self.run, failure=self.failure)
+
+
+def _up(arguments: Arguments) -> int:
+    lifecycle.up(arguments.file, Progress(arguments.quiet), arguments.timeout)
+    return 0
+
+
+def _down(arguments: Arguments) -> int:
+    names = labs() if arguments.all else [arguments.lab or lifecycle.only_lab()]
+    for name in names:
+        if not down(name, Progress()):
+            print(f"no lab {name} is here", file=sys.stderr)
+    return 0
+
+
+def _run(arguments: Arguments) -> int:
+    progress = Progress(arguments.quiet)
+    lab = lifecycle.up(arguments.file, progress, arguments.timeout)
+    try:
+        return _prove(lab, arguments, progress)
+    finally:
+        if arguments.keep:
+            progress(f"lab {lab.name} is left running: overclos cli, overclos test, overclos down")
+        else:
+            lab.down(progress)
+
+
+def _test(arguments: Arguments) -> int:
+    progress = Progress(arguments.quiet)
+    lab = lifecycle.choose(arguments.lab)
+    lifecycle.await_ready(lab, arguments.timeout)
+    return _prove(lab, arguments, progress)
+
+
+def _prove(lab: Any, arguments: Arguments, progress: Progress) -> int:
+    document, result = prove.run(lab.plan, lifecycle.snapshot(lab), progress)
+    found = report.load(document, result)
+    if arguments.junit:
+        arguments.junit.write_text(report.to_junit(found))
+    if arguments.format == "json":
+        print(report.to_json(found))
+    else:
+        report.render(found, _console())
+    return NOTHING_TO_TEST if not found.rows else PASS if found.passed else FAIL
+
+
+def _status(arguments: Arguments) -> int:
+    names = [arguments.lab] if arguments.lab else labs()
+    found = [show.state(lifecycle.choose(name)) for name in names]
+    if arguments.format == "json":
+        print(json.dumps(found, indent=2, sort_keys=True))
+    elif not found:
+        print("no lab is up (overclos up FILE)")
+    else:
+        for each in found:
+            show.print_state(each, _console())
+    return 0 if all(show.healthy(each) for each in found) else 1
+
+
+def _inspect(arguments: Arguments) -> int:
+    data = show.inspection(arguments.lab)
+    if arguments.format == "json":
+        print(json.dumps(data, indent=2, sort_keys=True))
+    else:
+        show.print_inspection(data, _console())
+    return 0
+
+
+def _exec(arguments: Arguments) -> int:
+    lab = lifecycle.choose(arguments.lab)
+    command = arguments.command[1:] if arguments.command[:1] == ["--"] else arguments.command
+    return lab.exec(lifecycle.node(lab, arguments.node), command or ["bash"])
+
+
+def _cli(arguments: Arguments) -> int:
+    from topologies.emulator.network import LabNet  # Mininet is slow to import, and only this verb needs it
+
+    LabNet.attach(lifecycle.choose(arguments.lab)).interact()
+    return 0
+
+
+def _graph(arguments: Arguments) -> int:
+    text = show.drawing(arguments.lab, arguments.format)
+    if arguments.output:
+        arguments.output.write_text(text)
+    else:
+        print(text, end="")
+    return 0
+
+
+def _doctor(arguments: Arguments) -> int:
+    found = doctor.checks()
+    if arguments.format == "json":
+        print(json.dumps([each._asdict() for each in found], indent=2))
+    else:
+        show.print_checks(found, _console())
+    return 0 if all(each.ok is not False for each in found) else 1
+
+
+def _controller(arguments: Arguments) -> int:
+    daemon.run(arguments.fabric, arguments.rest)
+
+
+def _console() -> Console:
+    console = Console()
+    return console if console.is_terminal else Console(width=WIDE)
+
+
+def _declare_up(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("file", type=Path, metavar="FILE", help="lab file (YAML)")
+    parser.add_argument("--timeout", type=float, default=lifecycle.READY_S, metavar="S", help="seconds to wait for the flows")
+    parser.add_argument("--quiet", action="store_true", help="no progress lines")
+
+
+def _declare_lab(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("lab", nargs="?", metavar="LAB", help="name of a lab; the only one that is up if left out")
+
+
+def _declare_report(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--format", choices=("table", "json"), default="table", help="what to print")
+    parser.add_argument("--junit", type=Path, metavar="FILE", help="also write the verdicts as JUnit XML")
+
+
+def _declare_run(parser: argparse.ArgumentParser) -> None:
+    _declare_up(parser)
+    _declare_report(parser)
+    parser.add_argument("--keep", action="store_true", help="leave the lab running afterwards")
+
+
+def _declare_test(parser: argparse.ArgumentParser) -> None:
+    _declare_lab(parser)
+    _declare_report(parser)
+    parser.add_argument("--timeout", type=float, default=10.0, metavar="S", help="seconds to wait until all is ready")
+    parser.add_argument("--quiet", action="store_true", help="no progress lines")
+
+
+def _declare_down(parser: argparse.ArgumentParser) -> None:
+    _declare_lab(parser)
+    parser.add_argument("--all", action="store_true", help="every lab of this machine")
+
+
+def _declare_shown(parser: argparse.ArgumentParser) -> None:
+    _declare_lab(parser)
+    _declare_table(parser)
+
+
+def _declare_inspect(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("lab", nargs="?", metavar="LAB|FILE", help="a running lab, or a lab file: then nothing is built")
+    _declare_table(parser)
+
+
+def _declare_table(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--format", choices=("table", "json"), default="table", help="for people or for machines")
+
+
+def _declare_exec(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--lab", metavar="LAB", help="name of the lab; the only one that is up if left out")
+    parser.add_argument("node", metavar="NODE", help="a server, an instance (red.prod.web1, or web1), a switch, fabric, mgmt")
+    parser.add_argument("command", nargs=argparse.REMAINDER, metavar="-- CMD", help="default: a shell")
+
+
+def _declare_graph(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("lab", nargs="?", metavar="LAB|FILE", help="a running lab, or a lab file")
+    parser.add_argument("--format", choices=tuple(show.DRAWINGS), default="svg")
+    parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="default: standard output")
+
+
+def _declare_controller(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--fabric", type=daemon.plain_fabric, metavar="KIND,N",
+        help="run a plain fabric under stock Mininet: fattree,4 or leafspine,4,2,2",
+    )  # fmt: skip
+    parser.epilog = (
+        "Everything else goes to the daemon, which takes every ryu-manager flag and further Ryu applications; "
+        "see python -m controller.launcher --help."
+    )
+    parser.set_defaults(rest=[])
+
+
+VERBS = (
+    Verb("run", "bring a lab up, test it, bring it down", _declare_run, _run, NOT_READY),
+    Verb("up", "bring a lab up and leave it running", _declare_up, _up),
+    Verb("down", "remove a lab to the last trace", _declare_down, _down),
+    Verb("status", "is everything as it should be", _declare_shown, _status),
+    Verb("inspect", "all addresses, MACs, VNIs, datapath ids", _declare_inspect, _inspect),
+    Verb("exec", "run a command in a server, instance or switch", _declare_exec, _exec),
+    Verb("test", "prove with real packets who reaches whom", _declare_test, _test, NOT_READY),
+    Verb("cli", "the mininet> prompt on a running lab", _declare_lab, _cli),
+    Verb("graph", "draw fabric and tenants", _declare_graph, _graph),
+    Verb("doctor", "what this machine can and cannot do", _declare_table, _doctor),
+    Verb("controller", "run the controller daemon", _declare_controller, _controller),
+)

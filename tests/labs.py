@@ -1,0 +1,68 @@
+"""Hypothesis strategies for what users write under `tenants:`: good labs, and anything at all."""
+
+from ipaddress import IPv4Network
+from typing import Any
+
+from hypothesis import strategies as st
+
+SERVERS = ["server-1", "server-2", "gpu-node-0001"]
+LABELS = st.sampled_from(["a", "b", "web1", "web2", "web10", "1", "02", "gpu-node-0001", "no", "null", "x" * 63])
+
+
+@st.composite
+def tenants(draw: st.DrawFn) -> dict[str, Any]:
+    """A valid lab: up to three tenants with up to two VPCs, three subnets and six instances each."""
+    return {name: {"vpcs": draw(st.dictionaries(LABELS, _vpcs(), max_size=2))} for name in draw(_names(3))}
+
+
+def _names(most: int, apart_from: Any = ()) -> st.SearchStrategy[list[str]]:
+    return st.lists(LABELS.filter(lambda name: name not in apart_from), unique=True, max_size=most)
+
+
+@st.composite
+def _vpcs(draw: st.DrawFn) -> dict[str, Any]:
+    places = st.lists(st.integers(0, 255), unique=True, min_size=3, max_size=3)
+    subnets = {
+        name: {"cidr": f"10.{place}.0.0/{draw(st.integers(16, 29))}"}
+        for name, place in zip(draw(_names(3)), draw(places), strict=False)
+    }
+    instances: dict[str, Any] = {}
+    if subnets:
+        # Few choices, so that fixed and free addresses meet; a /29 has room for five.
+        ips = st.lists(st.integers(2, 6), unique=True, min_size=5, max_size=5)
+        macs = st.lists(st.integers(0, 5), unique=True, min_size=5, max_size=5)
+        for name, ip, mac in zip(draw(_names(5, subnets)), draw(ips), draw(macs), strict=False):
+            subnet = draw(st.sampled_from(sorted(subnets)))
+            network = IPv4Network(subnets[subnet]["cidr"])
+            fixed = {"ip": str(network[ip]), "mac": f"02:80:00:00:00:0{mac}", "server": draw(st.sampled_from(SERVERS))}
+            kept = draw(st.sets(st.sampled_from(sorted(fixed))))
+            instances[name] = {"subnet": subnet, **{key: fixed[key] for key in sorted(kept)}}
+    return {"subnets": subnets, "instances": instances}
+
+
+_words = st.sampled_from(
+    ["red", "vpcs", "prod", "subnets", "instances", "web", "cidr", "subnet", "ip", "mac", "server", "10.1.0.0/24",
+     "10.1.0.0/16", "10.1.0.9", "02:00:00:00:00:01", "server-1", "", "A", "fd00::/64", "a\nb"]
+)  # fmt: skip
+_keys = _words | st.text(max_size=5) | st.integers() | st.none() | st.booleans() | st.floats()
+_scalars = _keys | st.binary(max_size=3) | st.just("x" * 100)
+garbage = st.recursive(
+    _scalars,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(_keys, inner, max_size=4),
+    max_leaves=20,
+)
+
+
+@st.composite
+def almost(draw: st.DrawFn) -> Any:
+    """A valid lab in which one value somewhere was replaced by garbage, or one key added."""
+    lab: Any = draw(tenants())
+    spot, depth = lab, draw(st.integers(0, 8))
+    for _ in range(depth):
+        branches = [key for key in sorted(spot) if isinstance(spot[key], dict) and spot[key]]
+        if not branches:
+            break
+        spot = spot[draw(st.sampled_from(branches))]
+    key = draw(st.sampled_from(sorted(spot))) if spot and draw(st.booleans()) else draw(_keys)
+    spot[key] = draw(garbage)
+    return lab

@@ -1,0 +1,235 @@
+"""What holds of every lab: good ones pass and are decided alike, bad ones are refused in words and never crash."""
+
+import copy
+import json
+from collections import Counter
+from ipaddress import IPv4Address, IPv4Network, ip_network
+from typing import Any
+
+import yaml
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+import labs
+from controller.model.allocate import allocate
+from controller.model.codec import CodecError, from_json, to_json
+from controller.model.fabric import Fabric
+from controller.model.problem import InvalidIntent
+from controller.model.reachability import ARP_REQUEST, ETH_ARP, ETH_IPV4, Packet, Reachability, may_reach
+from controller.model.snapshot import Intent, Snapshot
+from controller.model.validate import validate
+from controller.northbound.labfile import LabFileError, parse
+from controller.verify.matrix import matrix
+
+FEW = settings(max_examples=100, deadline=None)
+
+
+@given(labs.tenants())
+@FEW
+def test_good_labs_have_no_problems(tenants: dict[str, Any]) -> None:
+    assert validate(tenants, labs.SERVERS, 9216) == []
+
+
+@given(labs.tenants(), st.randoms(use_true_random=False))
+@FEW
+def test_allocation_is_a_function_of_names_and_values(tenants: dict[str, Any], random: Any) -> None:
+    before = copy.deepcopy(tenants)
+    assert allocate(tenants, labs.SERVERS) == allocate(_shuffled(tenants, random), labs.SERVERS)
+    assert tenants == before
+
+
+def _shuffled(data: Any, random: Any) -> Any:
+    if not isinstance(data, dict):
+        return data
+    keys = list(data)
+    random.shuffle(keys)
+    return {key: _shuffled(data[key], random) for key in keys}
+
+
+@given(labs.tenants())
+@FEW
+def test_allocation_is_complete_and_valid(tenants: dict[str, Any]) -> None:
+    intent = allocate(tenants, labs.SERVERS)
+    vpcs = {(tenant, name): vpc for tenant, body in tenants.items() for name, vpc in body["vpcs"].items()}
+    wanted = {f"{'.'.join(at)}.{key}": one for at, vpc in vpcs.items() for key, one in vpc["instances"].items()}
+    assert {instance.id for instance in intent.instances} == set(wanted)
+    assert {(vpc.tenant, vpc.name) for vpc in intent.vpcs} == set(vpcs)
+    vnis = [subnet.vni for subnet in intent.subnets]
+    assert len(set(vnis)) == len(vnis) and all(0 < vni < 2**24 for vni in vnis)
+    subnets = {subnet.id: subnet for subnet in intent.subnets}
+    servers = {instance.id: instance.server for instance in intent.instances}
+    assert set(servers.values()) <= set(labs.SERVERS)
+    for port in intent.ports:
+        asked, network = wanted[port.instance], IPv4Network(subnets[port.subnet].cidr)
+        assert IPv4Address(port.address) in network
+        assert IPv4Address(port.address) not in (network.network_address, network.broadcast_address)
+        assert port.address != subnets[port.subnet].gateway
+        assert asked.get("ip", port.address) == port.address
+        assert asked.get("mac", port.mac) == port.mac
+        assert asked.get("server", servers[port.instance]) == servers[port.instance]
+    _assert_unique(intent)
+
+
+def _assert_unique(intent: Intent) -> None:
+    vpc = {instance.id: instance.vpc for instance in intent.instances}
+    for values in (
+        Counter((port.subnet, port.address) for port in intent.ports),
+        Counter((vpc[port.instance], port.mac) for port in intent.ports),
+        Counter(one.id for part in (intent.subnets, intent.instances, intent.ports, intent.vpcs) for one in part),
+    ):
+        assert not values or max(values.values()) == 1
+
+
+@given(labs.tenants(), st.data())
+@FEW
+def test_one_more_instance_changes_no_name_made_from_names(tenants: dict[str, Any], data: st.DataObject) -> None:
+    before = allocate(tenants, labs.SERVERS)
+    assume(before.subnets)
+    subnet = data.draw(st.sampled_from(before.subnets))
+    tenant, vpc = subnet.vpc.split(".")
+    vpc_data = tenants[tenant]["vpcs"][vpc]
+    assume(len(vpc_data["instances"]) < 5 and "zz" not in {*vpc_data["instances"], *vpc_data["subnets"]})
+    vpc_data["instances"]["zz"] = {"subnet": subnet.name}
+    after = allocate(tenants, labs.SERVERS)
+    assert after.subnets == before.subnets
+    macs = {port.id: port.mac for port in after.ports}
+    assert all(macs[port.id] == port.mac for port in before.ports)
+
+
+@given(st.lists(st.tuples(st.integers(0, 255), st.integers(12, 30)), min_size=1, max_size=8))
+@FEW
+def test_overlap_in_a_vpc_is_always_found(blocks: list[tuple[int, int]]) -> None:
+    """A subnet is blamed exactly if it overlaps one before it, as ipaddress sees it; in VPCs of their own none is."""
+    networks = [ip_network(f"10.{number}.{number}.0/{length}", strict=False) for number, length in blocks]
+    subnets = {f"n{index}": {"cidr": str(network)} for index, network in enumerate(networks)}
+    problems = validate({"red": {"vpcs": {"v": {"subnets": subnets}}}}, [], 9216)
+    late = {
+        f"n{index}" for index, network in enumerate(networks) if any(network.overlaps(one) for one in networks[:index])
+    }
+    assert {problem.path[-2] for problem in problems} == late
+    apart = {f"v{name}": {"subnets": {name: subnet}} for name, subnet in subnets.items()}
+    assert validate({"red": {"vpcs": apart}}, [], 9216) == []
+
+
+@given(labs.garbage | labs.almost())
+@settings(max_examples=250, deadline=None)
+def test_anything_at_all_gets_an_answer_and_never_an_exception(data: Any) -> None:
+    problems = validate(data, labs.SERVERS, 9216)
+    assert all(isinstance(key, str) for problem in problems for key in problem.path)
+    assert all(problem.message and problem.hint for problem in problems)
+    assert all("\n" not in problem.message + problem.hint for problem in problems)
+    try:
+        intent = allocate(data, labs.SERVERS)
+    except InvalidIntent as error:
+        assert error.problems == problems
+    else:
+        assert problems == []
+        _assert_unique(intent)
+
+
+def _packets(intent: Intent) -> st.SearchStrategy[Packet]:
+    """Frames made of the intent's own addresses, so that many of them are honest, and of others."""
+    others = ["ff:ff:ff:ff:ff:ff", "01:00:5e:00:00:01", "02:00:00:00:00:fe"]
+    macs = st.sampled_from([port.mac for port in intent.ports] + others)
+    addresses = st.none() | st.sampled_from([port.address for port in intent.ports] + ["10.9.9.9"])
+
+    def honest(packet: Packet) -> Packet:
+        port = next(port for port in intent.ports if port.id == packet.port)
+        return Packet(
+            port.id, port.mac, packet.eth_dst, packet.eth_type, port.address, packet.ip_dst, arp_op=packet.arp_op,
+            arp_sha=port.mac, arp_spa=port.address, arp_tpa=packet.arp_tpa,
+        )  # fmt: skip
+
+    any_packet = st.builds(
+        Packet,
+        port=st.sampled_from([port.id for port in intent.ports]),
+        eth_src=macs,
+        eth_dst=macs,
+        eth_type=st.sampled_from([ETH_IPV4, ETH_ARP, 0x86DD]),
+        ip_src=addresses,
+        ip_dst=addresses,
+        ip_proto=st.none() | st.integers(0, 255),
+        arp_op=st.none() | st.sampled_from([ARP_REQUEST, 2]),
+        arp_sha=st.none() | macs,
+        arp_spa=addresses,
+        arp_tpa=addresses,
+        vlan=st.none() | st.integers(0, 4095),
+    )
+    return any_packet | any_packet.map(honest)
+
+
+@given(labs.tenants(), st.data())
+@settings(max_examples=150, deadline=None)
+def test_no_packet_crosses_a_subnet_or_lies_about_its_sender(tenants: dict[str, Any], data: st.DataObject) -> None:
+    intent = allocate(tenants, labs.SERVERS)
+    assume(intent.ports)
+    packet = data.draw(_packets(intent))
+    verdict = may_reach(intent, packet)
+    ports = {port.id: port for port in intent.ports}
+    sender = ports[packet.port]
+    assert packet.port not in verdict.receivers
+    assert all(ports[receiver].subnet == sender.subnet for receiver in verdict.receivers)
+    if verdict.receivers:
+        assert (packet.eth_src, packet.ip_src, packet.eth_type) == (sender.mac, sender.address, ETH_IPV4)
+        assert packet.vlan is None and verdict.answer_mac is None
+    if verdict.answer_mac is not None:
+        (asked,) = [port for port in intent.ports if (port.subnet, port.address) == (sender.subnet, packet.arp_tpa)]
+        assert asked is not sender and asked.mac == verdict.answer_mac
+    assert verdict == Reachability(intent).verdict(packet)
+
+
+@given(labs.tenants(), st.data())
+@FEW
+def test_other_tenants_do_not_change_a_verdict(tenants: dict[str, Any], data: st.DataObject) -> None:
+    """Seen from inside a VPC the rest of the lab does not exist."""
+    intent = allocate(tenants, labs.SERVERS)
+    assume(intent.ports)
+    packet = data.draw(_packets(intent))
+    vpc = packet.port.rsplit(".", 2)[0]
+    own = tuple(port for port in intent.ports if port.instance.rsplit(".", 1)[0] == vpc)
+    assert may_reach(intent, packet) == may_reach(Intent(ports=own), packet)
+
+
+@given(labs.tenants())
+@settings(max_examples=30, deadline=None)
+def test_the_matrix_never_expects_a_crossing(tenants: dict[str, Any]) -> None:
+    intent = allocate(tenants, labs.SERVERS)
+    probes = matrix(intent, {name: f"10.0.0.{number}" for number, name in enumerate(labs.SERVERS, 2)})
+    subnet = {port.id: port.subnet for port in intent.ports}
+    assert len(probes) == len(intent.ports) * (len(intent.ports) - 1) * 10 if intent.ports else not probes
+    assert all(subnet[one.source] == subnet[receiver] for one in probes for receiver in one.expect.receivers)
+
+
+@given(labs.tenants(), st.integers(0, 2**63))
+@FEW
+def test_snapshots_survive_json(tenants: dict[str, Any], generation: int) -> None:
+    snapshot = Snapshot(generation, Fabric(9216), (), allocate(tenants, labs.SERVERS))
+    assert from_json(to_json(snapshot)) == snapshot
+
+
+@given(st.text(max_size=30) | labs.garbage.map(lambda data: json.dumps(data, default=str, skipkeys=True)[:2000]))
+@FEW
+def test_any_text_is_no_snapshot_but_harmless(text: str) -> None:
+    try:
+        from_json(text)
+    except CodecError as error:
+        assert error.message and error.hint
+
+
+@given(labs.tenants())
+@FEW
+def test_a_lab_written_as_yaml_is_read_as_it_was(tenants: dict[str, Any]) -> None:
+    assert parse(yaml.safe_dump({"tenants": tenants}, default_style='"'), "f").data == {"tenants": tenants}
+
+
+@given(st.text(alphabet=st.sampled_from("ab:-?,[]{}&*!|>'\"%@` \n\t#0~<=\x00\u2028\ud800é"), max_size=60))
+@settings(max_examples=500, deadline=None)
+def test_any_text_is_a_document_or_refused_line_by_line(text: str) -> None:
+    try:
+        document = parse(text, "f")
+    except LabFileError as error:
+        assert error.problems
+        assert all(line.startswith("f:") and "\n" not in line for line in error.problems)
+    else:
+        problems = [*document.problems(), *validate(document.data, labs.SERVERS, 9216)]
+        assert len(document.problems_as_text(problems)) == len(problems)

@@ -1,0 +1,125 @@
+"""What was left open is decided, the same way every time, and adding something moves little."""
+
+import copy
+from typing import Any
+
+import pytest
+
+from controller.model import allocate as module
+from controller.model.allocate import allocate, natural
+from controller.model.problem import InvalidIntent
+from controller.model.snapshot import Intent
+from controller.model.tenancy import Instance, Port, Subnet, Tenant, Vpc
+
+SERVERS = ["s1", "s2", "s3"]
+
+
+def lab(*names: str, **fixed: dict[str, str]) -> dict[str, Any]:
+    web = {name: {"subnet": "web", **fixed.get(name, {})} for name in names}
+    return {"red": {"vpcs": {"prod": {"subnets": {"web": {"cidr": "10.1.0.0/24"}}, "instances": web}}}}
+
+
+def addresses(intent: Intent) -> dict[str, str]:
+    return {port.instance.split(".")[-1]: port.address for port in intent.ports}
+
+
+def servers(intent: Intent) -> dict[str, str]:
+    return {instance.name: instance.server for instance in intent.instances}
+
+
+def test_a_whole_intent() -> None:
+    """The VNI and the MAC of these names are part of what two versions of the program must agree on."""
+    assert allocate(lab("a", "b", b={"ip": "10.1.0.2", "mac": "0A:00:00:00:00:01"}), SERVERS) == Intent(
+        tenants=(Tenant("red"),),
+        vpcs=(Vpc("red", "prod"),),
+        subnets=(Subnet("red.prod", "web", "10.1.0.0/24", "10.1.0.1", 12610298),),
+        instances=(Instance("red.prod", "a", "s1"), Instance("red.prod", "b", "s2")),
+        ports=(
+            Port("red.prod.a", "eth0", "red.prod.web", "10.1.0.3", "02:83:77:c1:63:46"),
+            Port("red.prod.b", "eth0", "red.prod.web", "10.1.0.2", "0a:00:00:00:00:01"),
+        ),
+    )
+
+
+def test_nothing() -> None:
+    assert allocate(None, []) == allocate({}, SERVERS) == Intent()
+    assert allocate({"red": None}, []) == Intent(tenants=(Tenant("red"),))
+
+
+def test_natural_order_and_lowest_free_address() -> None:
+    intent = allocate(lab("web10", "web2", "web1", web1={"ip": "10.1.0.3"}), SERVERS)
+    assert addresses(intent) == {"web1": "10.1.0.3", "web2": "10.1.0.2", "web10": "10.1.0.4"}
+    assert [instance.name for instance in intent.instances] == ["web1", "web2", "web10"]
+
+
+def test_natural_is_a_total_order_of_ids() -> None:
+    ids = ["a", "a.b", "a.b.c", "a.b2", "a.b10", "a.b02", "a1", "1", "10", "2a", "a-1"]
+    assert sorted(ids, key=natural) == ["1", "2a", "10", "a", "a.b", "a.b.c", "a.b02", "a.b2", "a.b10", "a1", "a-1"]
+
+
+def test_servers_least_loaded_first_in_their_order() -> None:
+    assert servers(allocate(lab("a", "b", "c", "d"), SERVERS)) == {"a": "s1", "b": "s2", "c": "s3", "d": "s1"}
+    fixed = allocate(lab("a", "b", "c", "d", d={"server": "s1"}), SERVERS)
+    assert servers(fixed) == {"a": "s2", "b": "s3", "c": "s1", "d": "s1"}
+
+
+def test_order_in_the_file_does_not_matter() -> None:
+    first = {**lab("a", "b", "c"), "blue": lab("x", "y")["red"]}
+    second = {"blue": lab("y", "x")["red"], **lab("c", "a", "b")}
+    assert allocate(first, SERVERS) == allocate(second, SERVERS)
+
+
+def test_the_input_is_left_alone() -> None:
+    data = lab("a", "b")
+    before = copy.deepcopy(data)
+    allocate(data, SERVERS)
+    assert data == before
+
+
+def test_an_added_instance_or_subnet_moves_no_vni_and_no_mac() -> None:
+    before = allocate(lab("b", "c"), SERVERS)
+    data = lab("a", "b", "c")
+    data["red"]["vpcs"]["prod"]["subnets"]["db"] = {"cidr": "10.1.1.0/24"}
+    after = allocate(data, SERVERS)
+    assert set(before.subnets) < set(after.subnets)
+    assert {(port.id, port.mac) for port in before.ports} < {(port.id, port.mac) for port in after.ports}
+
+
+def test_made_macs_are_unicast_and_not_the_fabrics() -> None:
+    for port in allocate(lab(*(f"i{number}" for number in range(200))), SERVERS).ports:
+        first, second = bytes.fromhex(port.mac.replace(":", ""))[:2]
+        assert first == 0x02 and second >= 0x80
+
+
+def test_collisions_are_resolved(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With hashes of three bits everything collides: VNIs stay distinct and above 0, MACs distinct within the VPC."""
+    monkeypatch.setattr(module, "VNI_BITS", 3)
+    monkeypatch.setattr(module, "MADE_MAC_BITS", 3)
+    vpc = {
+        "subnets": {f"n{number}": {"cidr": f"10.{number}.0.0/24"} for number in range(7)},
+        "instances": {f"i{number}": {"subnet": "n0"} for number in range(7)} | {"fixed": {"subnet": "n1"}},
+    }
+    vpc["instances"]["fixed"]["mac"] = "02:80:00:00:00:03"
+    intent = allocate({"red": {"vpcs": {"prod": vpc}}}, SERVERS)
+    assert {subnet.vni for subnet in intent.subnets} == set(range(1, 8))
+    assert {port.mac for port in intent.ports} == {f"02:80:00:00:00:0{number}" for number in range(8)}
+
+
+def test_a_full_subnet_is_full_to_the_last_address() -> None:
+    data = lab(*(f"i{number}" for number in range(5)))
+    data["red"]["vpcs"]["prod"]["subnets"]["web"]["cidr"] = "10.1.0.0/29"
+    assert sorted(addresses(allocate(data, SERVERS)).values()) == [f"10.1.0.{number}" for number in range(2, 7)]
+
+
+def test_a_huge_subnet_costs_nothing() -> None:
+    data = lab("a")
+    data["red"]["vpcs"]["prod"]["subnets"]["web"]["cidr"] = "64.0.0.0/3"
+    assert addresses(allocate(data, SERVERS)) == {"a": "64.0.0.2"}
+
+
+@pytest.mark.parametrize("tenants", [[], {"red": {"vpcs": {"A": {}}}}, lab("a", a={"ip": "10.9.0.1"})])
+def test_invalid_data_is_refused(tenants: object) -> None:
+    with pytest.raises(InvalidIntent) as caught:
+        allocate(tenants, SERVERS)
+    assert caught.value.problems
+    assert "tenants" in str(caught.value)

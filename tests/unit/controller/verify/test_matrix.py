@@ -1,0 +1,125 @@
+"""Every pair and every kind, with frames that would arrive if nothing kept the tenants apart."""
+
+import json
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from controller.model.allocate import allocate
+from controller.model.reachability import Reason, may_reach
+from controller.northbound.labfile import load
+from controller.verify.matrix import Kind, Probe, matrix
+
+EXAMPLE = Path(__file__).parents[4] / "examples" / "two-tenants.yaml"
+SERVERS = [f"server-{number}" for number in range(1, 17)]
+VTEPS = {server: f"10.0.0.{number}" for number, server in enumerate(SERVERS, 2)}
+INTENT = allocate(load(EXAMPLE).data["tenants"], SERVERS)
+PROBES = matrix(INTENT, VTEPS)
+PORTS = {port.id: port for port in INTENT.ports}
+
+
+def probe(kind: Kind, source: str, target: str) -> Probe:
+    wanted = kind, f"{source}.eth0", f"{target}.eth0"
+    (found,) = [one for one in PROBES if (one.kind, one.source, one.target) == wanted]
+    return found
+
+
+def test_every_ordered_pair_and_every_kind_once() -> None:
+    wanted = {(kind, source, target) for source in PORTS for target in PORTS if source != target for kind in Kind}
+    assert Counter((one.kind, one.source, one.target) for one in PROBES) == Counter(wanted)
+    assert len(PROBES) == 16 * 15 * 10
+
+
+def test_verdicts_are_the_policys() -> None:
+    assert all(one.expect == may_reach(INTENT, one.packet) for one in PROBES[::7])
+    assert all(one.packet.port == one.source for one in PROBES)
+
+
+def test_nothing_crosses_a_subnet() -> None:
+    for one in PROBES:
+        assert all(PORTS[receiver].subnet == PORTS[one.source].subnet for receiver in one.expect.receivers)
+        assert one.source not in one.expect.receivers
+
+
+def test_within_a_subnet_all_that_is_honest_arrives_at_the_target() -> None:
+    for one in PROBES:
+        if PORTS[one.source].subnet == PORTS[one.target].subnet:
+            if one.kind in {Kind.ICMP, Kind.TCP, Kind.UDP, Kind.ROCEV2}:
+                assert one.expect.receivers == {one.target}
+            if one.kind is Kind.BROADCAST:
+                assert one.target in one.expect.receivers
+            if one.kind is Kind.ARP:
+                assert one.expect.answer_mac == PORTS[one.target].mac
+
+
+@pytest.mark.parametrize(
+    ("kind", "reason"),
+    [
+        (Kind.UNKNOWN_UNICAST, Reason.NO_SUCH_MAC),
+        (Kind.SPOOFED_MAC, Reason.SPOOFED_MAC),
+        (Kind.SPOOFED_IP, Reason.SPOOFED_ADDRESS),
+        (Kind.FORGED_VXLAN, Reason.NO_SUCH_MAC),
+    ],
+)
+def test_what_must_never_arrive(kind: Kind, reason: Reason) -> None:
+    verdicts = {(one.expect.receivers, one.expect.answer_mac, one.expect.reason) for one in PROBES if one.kind is kind}
+    assert verdicts == {(frozenset(), None, reason)}
+
+
+def test_equal_addresses_of_another_tenant() -> None:
+    assert probe(Kind.UDP, "red.prod.web1", "blue.train.gpu1").expect.reason is Reason.TO_ITSELF
+    assert probe(Kind.ARP, "red.prod.web1", "blue.train.gpu1").expect.reason is Reason.ARP_OWN_ADDRESS
+    asked = probe(Kind.ARP, "red.prod.web1", "blue.train.gpu2")  # 10.1.0.11 is red's web2 too
+    assert asked.expect.answer_mac == PORTS["red.prod.web2.eth0"].mac
+    mac = probe(Kind.ICMP, "red.prod.web2", "blue.train.gpu1")  # the MAC of red's web1 too
+    assert mac.expect.receivers == {"red.prod.web1.eth0"}
+
+
+def test_a_spoofer_pretends_to_be_a_neighbour() -> None:
+    neighbours = {port.mac for port in INTENT.ports if port.subnet == "red.prod.web"}
+    one = probe(Kind.SPOOFED_MAC, "red.prod.web1", "red.prod.web2")
+    assert one.packet.eth_src in neighbours - {PORTS[one.source].mac, PORTS[one.target].mac}
+    one = probe(Kind.SPOOFED_IP, "red.prod.web1", "red.prod.web2")
+    assert one.packet.ip_src in {port.address for port in INTENT.ports if port.subnet == "red.prod.web"}
+
+
+def test_forged_vxlan_is_a_good_frame_of_the_targets_subnet() -> None:
+    one = probe(Kind.FORGED_VXLAN, "red.prod.web1", "blue.train.gpu2")
+    vnis = {subnet.id: subnet.vni for subnet in INTENT.subnets}
+    target = PORTS[one.target]
+    assert one.inner is not None
+    assert (one.inner.vni, one.inner.eth_dst, one.inner.ip_dst) == (vnis["blue.train.gpu"], target.mac, target.address)
+    assert (one.packet.eth_dst, one.packet.ip_dst, one.packet.l4_dst) == ("02:00:00:00:00:fe", "10.0.0.6", 4789)
+    assert one.inner.eth_src in {port.mac for port in INTENT.ports if port.subnet == target.subnet} - {target.mac}
+
+
+def test_lonely_ports_and_taken_macs() -> None:
+    """Alone in its subnet, and with the very MACs that are nobody's by default."""
+    subnets = {"n": {"cidr": "10.1.0.0/24"}}
+    tenants = {
+        name: {"vpcs": {"v": {"subnets": subnets, "instances": {"i": {"subnet": "n", "mac": mac}}}}}
+        for name, mac in (("red", "02:00:00:00:00:fe"), ("blue", "02:00:00:00:00:ff"))
+    }
+    intent = allocate(tenants, ["s1"])
+    probes = matrix(intent, {"s1": "10.0.0.2"})
+    assert len(probes) == 20
+    assert all(not one.expect.receivers and one.expect.answer_mac is None for one in probes)
+    forged = next(one for one in probes if one.kind is Kind.FORGED_VXLAN)
+    assert forged.packet.eth_dst == "02:00:00:00:01:00"
+    assert {one.packet.ip_src for one in probes if one.kind is Kind.SPOOFED_IP} == {"10.1.0.1"}
+
+
+def test_plain_data() -> None:
+    one = probe(Kind.FORGED_VXLAN, "red.prod.web1", "blue.train.gpu2").to_dict(5)
+    assert json.loads(json.dumps(one)) == one
+    assert list(one) == ["id", "kind", "source", "target", "packet", "inner", "expect"]
+    assert one["expect"] == {"receivers": [], "answer_mac": None, "reason": "no such mac in the subnet"}
+    assert one["inner"]["eth_type"] == 0x0800
+    broadcast = probe(Kind.BROADCAST, "red.prod.web1", "blue.train.gpu2").to_dict(6)
+    assert broadcast["expect"]["receivers"] == [f"red.prod.web{number}.eth0" for number in range(2, 6)]
+    assert broadcast["inner"] is None
+
+
+def test_nothing_to_test() -> None:
+    assert matrix(allocate({}, []), {}) == []

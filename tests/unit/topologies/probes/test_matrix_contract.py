@@ -1,0 +1,61 @@
+"""The policy's matrix and the prober never import each other: here the document of one is read by the other."""
+
+import json
+from typing import Any
+
+from worlds import two_tenants
+
+from controller.verify.matrix import matrix
+from scripts.overclos.report import load
+from topologies.probes.packets import build
+from topologies.probes.plan import Probe, parse
+from topologies.probes.tokens import Mint, Token
+from topologies.probes.verdicts import Ledger
+
+MINT = Mint(b"test")
+
+
+def document() -> dict[str, Any]:
+    intent = two_tenants()
+    vteps = {instance.server: f"10.0.0.{place}" for place, instance in enumerate(intent.instances, start=2)}
+    endpoints = {port.id: {"netns": f"/run/netns/{port.id}", "device": port.name, "mac": port.mac, "ip": port.address}
+                 for port in intent.ports}
+    probes = [probe.to_dict(number) for number, probe in enumerate(matrix(intent, vteps))]
+    plan: dict[str, Any] = json.loads(json.dumps({"lab": "two", "endpoints": endpoints, "probes": probes}))
+    return plan
+
+
+def answer(probe: Probe) -> bytes:
+    """What the edge makes of an ARP request: the same frame turned round, padding and all."""
+    frame, target = build(probe, MINT.make(probe.id)), bytes.fromhex((probe.expect.answer_mac or "").replace(":", ""))
+    asker, question = frame[6:12], frame[14:]
+    return asker + target + frame[12:14] + question[:6] + b"\0\2" + target + question[24:28] + asker + \
+        question[14:18] + question[28:]
+
+
+def test_every_probe_of_a_matrix_is_read_and_built_and_a_perfect_network_passes() -> None:
+    written = document()
+    plan = parse(written)
+    assert len(plan.probes) == 6 * 5 * 10
+    ledger = Ledger(plan.probes)
+    for probe in plan.probes:
+        frame = build(probe, MINT.make(probe.id))
+        assert MINT.find(frame) == {Token(probe.id)}
+        ledger.sent(probe.id)
+        if probe.handshake:
+            ledger.exchanged(probe.id)
+        for receiver in probe.expect.receivers:
+            ledger.heard(receiver, frame, MINT.find(frame))
+        if probe.expect.answer_mac:
+            ledger.heard(probe.source, answer(probe), {Token(probe.id)})
+    assert ledger.pending == set()
+    assert load(written, {"results": ledger.results()}).passed
+
+
+def test_a_silent_network_fails_exactly_where_something_must_arrive() -> None:
+    plan = parse(document())
+    ledger = Ledger(plan.probes)
+    for probe in plan.probes:
+        ledger.sent(probe.id)
+    lost = {result["id"] for result in ledger.results() if result["verdict"] == "loss"}
+    assert lost == ledger.pending == {probe.id for probe in plan.probes if not probe.expect.silent} != set()

@@ -1,0 +1,164 @@
+"""One probe run: send every probe, listen everywhere, send again what was lost, judge.
+
+One thread, one epoll loop. Probes go out in rounds: all of them; then those that must be swallowed once more, together
+with those that are still missing somewhere; then only the missing. Everyone listens from before the first frame until
+a grace after the last one, so a leak cannot hide by being late.
+"""
+
+import resource
+import time
+from collections.abc import Callable, Iterable
+from contextlib import ExitStack
+from functools import partial
+from selectors import EVENT_READ, DefaultSelector
+
+from topologies.probes.endpoints import PacketSocket
+from topologies.probes.exchange import Exchanges
+from topologies.probes.packets import build
+from topologies.probes.plan import Plan, Probe
+from topologies.probes.taps import TapReport
+from topologies.probes.tokens import Mint
+from topologies.probes.verdicts import Ledger
+
+RATE = 2000  # probes per second: fast enough for a large matrix, slow enough for a switch that learns flows in software
+BURST = 8
+PATIENCE_S = (0.5, 1.0, 2.0, 2.0)  # after each round, while something is missing
+GRACE_S = 1.0  # everybody listens this much longer than the last frame needs
+
+Progress = Callable[[str], None]
+
+
+class Runner:
+    """Opens everything in `run` and leaves nothing open. `plan.deadline_s` bounds sending and waiting; the grace comes
+    on top. What cannot be opened raises ProbeError; what fails later is in the result."""
+
+    def __init__(self, plan: Plan, progress: Progress, mint: Mint | None = None) -> None:
+        self._plan, self._progress, self._mint = plan, progress, mint or Mint()
+        self._ledger = Ledger(plan.probes)
+        self._taps = {tap.name: TapReport() for tap in plan.taps}
+        self._sockets: dict[str, PacketSocket] = {}
+        self._tap_sockets: dict[str, PacketSocket] = {}
+        self._frames: dict[int, bytes] = {}
+        self._errors: list[str] = []
+        self._selector = DefaultSelector()
+        self._deadline = self._told = 0.0
+
+    def run(self) -> dict[str, object]:
+        """The result as it is written: results, taps, errors, seconds, sent."""
+        started = time.monotonic()
+        _allow_open_files()
+        with ExitStack() as stack:
+            stack.callback(self._selector.close)
+            self._open(stack)
+            exchanges = Exchanges(dict(self._plan.endpoints), self._mint, self._selector, self._ledger)
+            stack.callback(exchanges.close)
+            self._deadline = time.monotonic() + self._plan.deadline_s
+            for number, patience in enumerate(PATIENCE_S):
+                due = self._due(number)
+                if not due or number and time.monotonic() >= self._deadline:
+                    break
+                self._send(due, exchanges, f"round {number + 1}")
+                self._listen(min(time.monotonic() + patience, self._deadline), self._complete)
+            self._listen(time.monotonic() + GRACE_S, lambda: False)
+            self._count_drops()
+        evidence = self._ledger.evidence.values()
+        return {"results": self._ledger.results(), "errors": self._errors,
+                "taps": {name: report.as_dict() for name, report in self._taps.items()},
+                "seconds": round(time.monotonic() - started, 3), "sent": sum(item.sent for item in evidence)}
+
+    def _open(self, stack: ExitStack) -> None:
+        for endpoint in self._plan.endpoints.values():
+            opened = PacketSocket(endpoint.name, endpoint.netns, endpoint.device)
+            stack.callback(opened.close)
+            self._sockets[endpoint.name] = opened
+            self._selector.register(opened, EVENT_READ, partial(self._receive, opened, self._at_endpoint))
+        for tap in self._plan.taps:
+            opened = PacketSocket(tap.name, tap.netns, tap.device, outgoing=True)
+            stack.callback(opened.close)
+            self._tap_sockets[tap.name] = opened
+            self._selector.register(opened, EVENT_READ, partial(self._receive, opened, self._at_tap))
+
+    def _due(self, number: int) -> list[Probe]:
+        if number == 0:
+            return list(self._plan.probes)
+        pending = self._ledger.pending
+        return [probe for probe in self._plan.probes
+                if probe.id in pending or (number == 1 and probe.expect.silent)]
+
+    def _complete(self) -> bool:
+        return not self._ledger.pending
+
+    def _send(self, due: list[Probe], exchanges: Exchanges, label: str) -> None:
+        started = time.monotonic()
+        for place, probe in enumerate(due):
+            if place % BURST == 0:
+                self._tell(f"{label}: {place} of {len(due)} probes sent")
+                self._listen(started + place / RATE, lambda: False)
+                if time.monotonic() >= self._deadline:
+                    self._errors.append(f"the deadline of {self._plan.deadline_s:g} s came when {len(due) - place} of "
+                                        f"{len(due)} probes of {label} were not sent")
+                    return
+            if probe.handshake:
+                exchanges.start(probe)
+            else:
+                self._send_frame(probe)
+
+    def _send_frame(self, probe: Probe) -> None:
+        if probe.id not in self._frames:
+            self._frames[probe.id] = build(probe, self._mint.make(probe.id))
+        try:
+            self._sockets[probe.source].send(self._frames[probe.id])
+        except OSError as error:
+            self._ledger.trouble(probe.id, f"{probe.source} cannot send: {error.strerror}")
+        else:
+            self._ledger.sent(probe.id)
+
+    def _listen(self, until: float, done: Callable[[], bool]) -> None:
+        """Take what arrives, at least once, until it is time or done."""
+        while True:
+            remaining = until - time.monotonic()
+            for key, _ in self._selector.select(0.0 if done() else max(0.0, remaining)):
+                key.data()
+            if done() or remaining <= 0:
+                return
+            missing = len(self._ledger.pending)
+            self._tell(f"{missing} probes still lack something expected" if missing else "listening for late ones")
+
+    def _receive(self, source: PacketSocket, take: Callable[[str, bytes], None]) -> None:
+        try:
+            for frame in source.frames():
+                take(source.name, frame)
+        except OSError as error:
+            self._errors.append(f"{source.name} went deaf: {error.strerror}")
+
+    def _at_endpoint(self, name: str, frame: bytes) -> None:
+        self._ledger.heard(name, frame, self._mint.find(frame))
+
+    def _at_tap(self, name: str, frame: bytes) -> None:
+        probes = self._ledger.probes
+        forbidden = {token.probe for token in self._mint.find(frame)
+                     if token.probe in probes and not probes[token.probe].expect.receivers}
+        self._taps[name].observe(frame, self._plan.known_vnis, forbidden)
+
+    def _count_drops(self) -> None:
+        for opened in self._all_sockets():
+            if drops := opened.drops():
+                self._errors.append(f"{opened.name}: the kernel dropped {drops} frames before they were looked at; "
+                                    "the run proves nothing about them")
+
+    def _all_sockets(self) -> Iterable[PacketSocket]:
+        return [*self._sockets.values(), *self._tap_sockets.values()]
+
+    def _tell(self, text: str) -> None:
+        """At most one line a second."""
+        now = time.monotonic()
+        if now - self._told >= 1:
+            if self._told:
+                self._progress(text)
+            self._told = now
+
+
+def _allow_open_files() -> None:
+    """As many as the system lets us: a socket for each endpoint, and two for each TCP exchange."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
