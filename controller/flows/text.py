@@ -38,7 +38,7 @@ def term_text(term: Term) -> str:
     """A match term as ovs-ofctl writes it: `ip_dst=10.0.0.0/255.0.0.0`."""
     name, value, mask = term
     if name == "vlan_vid" and (value, mask) == (0, None):
-        return "vlan_tci=0"
+        return "vlan_tci=0/0x1fff"  # ovs-ofctl knows no vlan_vid=0; the CFI bit says that there is a tag
     form = HEADERS[name].form
     return f"{name}={_value(form, value)}" + ("" if mask is None else f"/{_value(form, mask)}")
 
@@ -78,6 +78,8 @@ def _bits(bits: Bits) -> str:
 def _action(action: Action, tables: Mapping[int, str] | None) -> str:
     match action:
         case Load(bits, value):
+            if bits == Bits(bits.header, 0, HEADERS[bits.header].bits):
+                return f"set_field:{_value(HEADERS[bits.header].form, value)}->{bits.header}"
             return f"load:{value:#x}->{_bits(bits)}"
         case Move(source, target):
             return f"move:{_bits(source)}->{_bits(target)}"

@@ -3,6 +3,10 @@
 import argparse
 import os
 import sys
+from collections.abc import Callable
+from typing import NoReturn
+
+import networkx as nx
 
 from controller.model.codec import to_json
 from controller.model.fabric import Fabric
@@ -13,7 +17,7 @@ from topologies.leafspine import leaf_spine
 from topologies.spec import DEFAULT_MTU
 from topologies.wiring import FabricError
 
-BUILDERS = {"fattree": fat_tree, "leafspine": leaf_spine}  # the names of `mn --topo`
+BUILDERS: dict[str, Callable[..., nx.MultiGraph]] = {"fattree": fat_tree, "leafspine": leaf_spine}  # as `mn --topo`
 
 
 def plain_fabric(text: str) -> Fabric:
@@ -28,7 +32,7 @@ def plain_fabric(text: str) -> Fabric:
     return fabric(graph, DEFAULT_MTU)
 
 
-def run(plain: Fabric | None, arguments: list[str]) -> None:
+def run(plain: Fabric | None, arguments: list[str]) -> NoReturn:
     """Become the daemon. The snapshot of a plain fabric is handed over in a file that exists in memory only."""
     if plain is not None:
         memory = os.memfd_create("snapshot", 0)

@@ -1,11 +1,7 @@
 """The `overclos` command: labs of multi-tenant GPU clusters on one machine, and the controller that runs them."""
 
 import argparse
-import json
 import sys
-from pathlib import Path
-
-from rich.console import Console
 
 from controller.northbound.labfile import LabFileError
 from scripts.overclos.failure import Failure

@@ -21,7 +21,7 @@ def probes_of(snapshot: Snapshot) -> list[Probe]:
 
 
 def probe_plan(plan: LabPlan, snapshot: Snapshot, probes: list[Probe]) -> dict[str, Any]:
-    """The probes as the sending process reads them, with the place of every instance and one end of every fabric link."""
+    """The probes as the sending process reads them, with the place of every instance and an end of each fabric link."""
     places = {port: end for port, end in _instance_ends(plan)}
     endpoints = {
         port.id: {

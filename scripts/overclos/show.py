@@ -1,7 +1,7 @@
 """`status`, `inspect`, `graph`, `doctor`: looking without touching."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ from scripts.overclos import ready
 from scripts.overclos.description import read
 from scripts.overclos.lifecycle import choose, snapshot, socket_path
 from topologies.draw import dot, mermaid, svg
+from topologies.emulator.doctor import Check
 from topologies.emulator.lab import Lab
 from topologies.emulator.parts import LabPlan
 
@@ -45,12 +46,16 @@ def print_inspection(data: Mapping[str, Any], console: Console) -> None:
     vnis = {f"{one['vpc']}.{one['name']}": one["vni"] for one in snap["intent"]["subnets"]}
     switches = [(s["name"], f"{s['dpid']:#018x}", s["prefix"] or "") for s in snap["fabric"]["switches"]]
     console.print(_table("fabric switches", ("switch", "dpid", "prefix"), switches))
-    chassis = [(c["name"], c["vtep"], c["vtep_mac"], f"{c['phy_dpid']:#018x}", f"{c['int_dpid']:#018x}") for c in snap["chassis"]]
+    chassis = [
+        (c["name"], c["vtep"], c["vtep_mac"], f"{c['phy_dpid']:#018x}", f"{c['int_dpid']:#018x}")
+        for c in snap["chassis"]
+    ]
     console.print(_table("chassis", ("server", "VTEP", "MAC", "br-phy dpid", "br-int dpid"), chassis))
     ports = [
-        (f"{p['instance']}.{p['name']}", p["address"], p["mac"], p["subnet"], f"{vnis[p['subnet']]:#08x}", instances[p["instance"]])
+        (f"{p['instance']}.{p['name']}", p["address"], p["mac"], p["subnet"], str(vnis[p["subnet"]]),
+         instances[p["instance"]])
         for p in snap["intent"]["ports"]
-    ]
+    ]  # fmt: skip
     console.print(_table("ports", ("port", "address", "MAC", "subnet", "VNI", "server"), ports))
 
 
@@ -67,7 +72,8 @@ def healthy(found: Mapping[str, Any]) -> bool:
 def print_state(found: Mapping[str, Any], console: Console) -> None:
     """One paragraph of facts, then whatever is wrong."""
     emulator, controller = found["emulator"], found["controller"]
-    console.print(f"[bold]{emulator['lab']}[/]  {emulator['state']}, datapath {emulator['datapath']}, MTU {emulator['mtu']}")
+    facts = f"{emulator['state']}, datapath {emulator['datapath']}, MTU {emulator['mtu']}"
+    console.print(f"[bold]{emulator['lab']}[/]  {facts}")
     if controller is None:
         console.print("[red]the controller does not answer[/]; switches go on with the flows they have")
     else:
@@ -84,10 +90,18 @@ def print_state(found: Mapping[str, Any], console: Console) -> None:
             if switch["error"]:
                 console.print(f"[red]{name}[/]  {switch['error']}")
     if emulator["rates"]:
-        rates = [(r["node"], r["device"], f"{r['requested_mbps']}", f"{r['effective_mbps']}") for r in emulator["rates"]]
+        columns = ("node", "device", "requested_mbps", "effective_mbps")
+        rates = [tuple(str(rate[column]) for column in columns) for rate in emulator["rates"]]
         console.print(_table("link rates, Mbit/s", ("node", "device", "requested", "effective"), rates))
     for text in emulator["problems"]:
         console.print(f"[red]problem[/]  {text}")
+
+
+def print_checks(checks: Iterable[Check], console: Console) -> None:
+    """One line per check; what is missing comes with its remedy."""
+    words = {True: "[green]works[/]", False: "[red]missing[/]", None: "[yellow]without[/]"}
+    rows = [(each.name, words[each.ok], each.detail, each.hint) for each in checks]
+    console.print(_table("this machine", ("what", "", "found", "remedy"), rows))
 
 
 def drawing(name: str | None, form: str) -> str:
@@ -106,7 +120,7 @@ def drawing(name: str | None, form: str) -> str:
     return DRAWINGS[form](description.graph, dict(description.servers), instances, title=description.name)
 
 
-def _table(title: str, columns: tuple[str, ...], rows: list[tuple[str, ...]]) -> Table:
+def _table(title: str, columns: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> Table:
     table = Table(*columns, title=title, title_justify="left", box=None, header_style="bold")
     for row in rows:
         table.add_row(*row)

@@ -4,9 +4,9 @@ import argparse
 import json
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from rich.console import Console
 
@@ -16,6 +16,7 @@ from topologies.emulator import doctor
 from topologies.emulator.lab import down, labs
 
 PASS, FAIL, NOTHING_TO_TEST, NOT_READY = 0, 1, 2, 3  # exit status of `test` and `run`
+COMMAND_NOT_FOUND = 127  # as shells have it
 WIDE = 160  # columns of a report that goes to no terminal
 
 Arguments = argparse.Namespace
@@ -106,7 +107,11 @@ def _inspect(arguments: Arguments) -> int:
 def _exec(arguments: Arguments) -> int:
     lab = lifecycle.choose(arguments.lab)
     command = arguments.command[1:] if arguments.command[:1] == ["--"] else arguments.command
-    return lab.exec(lifecycle.node(lab, arguments.node), command or ["bash"])
+    try:
+        return lab.exec(lifecycle.node(lab, arguments.node), command or ["bash"])
+    except FileNotFoundError:
+        print(f"overclos: {command[0]}: command not found", file=sys.stderr)
+        return COMMAND_NOT_FOUND
 
 
 def _cli(arguments: Arguments) -> int:
@@ -128,13 +133,13 @@ def _graph(arguments: Arguments) -> int:
 def _doctor(arguments: Arguments) -> int:
     found = doctor.checks()
     if arguments.format == "json":
-        print(json.dumps([each._asdict() for each in found], indent=2))
+        print(json.dumps([asdict(each) for each in found], indent=2))
     else:
         show.print_checks(found, _console())
     return 0 if all(each.ok is not False for each in found) else 1
 
 
-def _controller(arguments: Arguments) -> int:
+def _controller(arguments: Arguments) -> NoReturn:
     daemon.run(arguments.fabric, arguments.rest)
 
 
@@ -145,7 +150,8 @@ def _console() -> Console:
 
 def _declare_up(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", type=Path, metavar="FILE", help="lab file (YAML)")
-    parser.add_argument("--timeout", type=float, default=lifecycle.READY_S, metavar="S", help="seconds to wait for the flows")
+    seconds = "seconds to wait until every switch has its flows"
+    parser.add_argument("--timeout", type=float, default=lifecycle.READY_S, metavar="S", help=seconds)
     parser.add_argument("--quiet", action="store_true", help="no progress lines")
 
 
@@ -182,7 +188,7 @@ def _declare_shown(parser: argparse.ArgumentParser) -> None:
 
 
 def _declare_inspect(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("lab", nargs="?", metavar="LAB|FILE", help="a running lab, or a lab file: then nothing is built")
+    parser.add_argument("lab", nargs="?", metavar="LAB|FILE", help="a running lab, or a lab file (nothing is built)")
     _declare_table(parser)
 
 
@@ -192,7 +198,8 @@ def _declare_table(parser: argparse.ArgumentParser) -> None:
 
 def _declare_exec(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--lab", metavar="LAB", help="name of the lab; the only one that is up if left out")
-    parser.add_argument("node", metavar="NODE", help="a server, an instance (red.prod.web1, or web1), a switch, fabric, mgmt")
+    nodes = "a server, an instance (red.prod.web1, or just web1), a switch, fabric, mgmt"
+    parser.add_argument("node", metavar="NODE", help=nodes)
     parser.add_argument("command", nargs=argparse.REMAINDER, metavar="-- CMD", help="default: a shell")
 
 

@@ -66,6 +66,6 @@ def test_text_is_what_ovs_ofctl_reads() -> None:
     )  # fmt: skip
     assert flow_text(made, OVERLAY.names, with_cookie=False) == (
         "table=forward,priority=200,reg0=0x5/0xffffff,eth_dst=02:00:00:00:00:01 "
-        "actions=move:NXM_NX_REG0[0..23]->NXM_NX_TUN_ID[0..23],load:0xa000002->NXM_NX_TUN_IPV4_DST[],output:1"
+        "actions=move:NXM_NX_REG0[0..23]->NXM_NX_TUN_ID[0..23],set_field:10.0.0.2->tun_dst,output:1"
     )
     assert bits("network").width == 24

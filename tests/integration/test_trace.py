@@ -1,0 +1,97 @@
+"""Oracle 4: `evaluate` is what Open vSwitch does. Random packets through compiled flows, against ofproto/trace."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from controller.compiler import program
+from controller.flows.evaluate import Outcome, Switch
+from controller.flows.text import flows_text, term_text
+from ovs_fixture import Namespace, PrivateOvs
+from worlds import CHASSIS, FABRIC, plug_all, snapshot, two_tenants
+
+pytestmark = pytest.mark.root
+
+INTENT = two_tenants()
+WORLD = snapshot(INTENT)
+FLOWS = program.compile(WORLD, plug_all(INTENT)).flows
+OVERLAY, UNDERLAY = CHASSIS[0].int_dpid, FABRIC.switches[0].dpid
+HIT = re.compile(r"^ *(\d+)\. .*priority (\d+)(?:, cookie (0x[0-9a-f]+))?$")
+MEMBER = re.compile(r"NXM_NX_REG1\[0\.\.15\] is now (0x[0-9a-f]+)")
+
+
+@pytest.fixture(scope="module")
+def ovs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PrivateOvs]:
+    namespace = Namespace()
+    switch = PrivateOvs(namespace, tmp_path_factory.mktemp("ovs"))
+    for name, dpid in (("overlay", OVERLAY), ("underlay", UNDERLAY)):
+        switch.add_bridge(name, dpid, ports=4, controller="ptcp:0:127.0.0.1")
+        file = Path(switch.directory) / "flows.txt"
+        file.write_text(flows_text(FLOWS[dpid]))
+        switch.ofctl("--bundle add-flows", name, str(file))
+    yield switch
+    switch.close()
+    namespace.close()
+
+
+def macs() -> st.SearchStrategy[int]:
+    known = [int(port.mac.replace(":", ""), 16) for port in INTENT.ports]
+    return st.sampled_from([*known, 0xFFFFFFFFFFFF, 0x01005E000001, 0x02DEAD000001])
+
+
+def addresses() -> st.SearchStrategy[int]:
+    texts = [port.address for port in INTENT.ports] + [item.address for item in FABRIC.attachments] + ["10.9.9.9"]
+    return st.sampled_from([int.from_bytes(bytes(map(int, text.split(".")))) for text in texts])
+
+
+@st.composite
+def packets(draw: st.DrawFn) -> dict[str, int]:
+    """A packet for either bridge; every header is near something that the flows match."""
+    packet = {"in_port": draw(st.integers(1, 4)), "eth_src": draw(macs()), "eth_dst": draw(macs())}
+    if draw(st.booleans()):
+        packet |= {"eth_type": 0x0800, "ip_src": draw(addresses()), "ip_dst": draw(addresses()), "ip_proto": 17,
+                   "udp_src": draw(st.integers(0, 65535)), "udp_dst": 4789, "ip_ttl": 64}  # fmt: skip
+    else:
+        packet |= {"eth_type": 0x0806, "arp_op": draw(st.integers(1, 2)), "arp_sha": draw(macs()),
+                   "arp_spa": draw(addresses()), "arp_tpa": draw(addresses())}  # fmt: skip
+    if draw(st.integers(0, 3)) == 0:
+        packet["vlan_vid"] = 0x1000 | draw(st.integers(0, 4095))
+    if packet["in_port"] == CHASSIS[0].tunnel_port:
+        vnis = [subnet.vni for subnet in INTENT.subnets]
+        packet |= {"tun_id": draw(st.sampled_from([*vnis, 1])), "tun_src": draw(addresses())}
+    return packet
+
+
+def trace(ovs: PrivateOvs, bridge: str, packet: dict[str, int]) -> str:
+    spelled = {"ip_ttl": "nw_ttl", "vlan_vid": "vlan_tci"}
+    terms = [
+        f"{spelled[name]}={value}" if name in spelled else term_text((name, value, None))
+        for name, value in packet.items()
+    ]
+    return ovs.appctl("ofproto/trace", bridge, ",".join(terms))
+
+
+def hits(outcome: Outcome) -> list[tuple[int, int, int]]:
+    return [(flow.table, flow.priority, flow.cookie) for flow in outcome.hits]
+
+
+@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.sampled_from([("overlay", OVERLAY), ("underlay", UNDERLAY)]), packets())
+def test_evaluate_is_what_open_vswitch_does(ovs: PrivateOvs, bridge: tuple[str, int], packet: dict[str, int]) -> None:
+    name, dpid = bridge
+    text = trace(ovs, name, packet)
+    chosen = MEMBER.search(text)
+    member = int(chosen.group(1), 16) if chosen else 0
+    outcome = Switch(FLOWS[dpid], lambda spread: member).evaluate(packet)
+    seen = [(int(table), int(priority), int(cookie or "0", 16)) for table, priority, cookie in _matched(text)]
+    assert seen == hits(outcome), text
+    outputs = len(re.findall(r"^ +(?:output:|IN_PORT|LOCAL)", text, re.MULTILINE))
+    assert outputs - text.count("skipping output to input port") == len(outcome.emissions), text
+
+
+def _matched(text: str) -> list[tuple[str, str, str]]:
+    return [found.groups() for line in text.splitlines() if (found := HIT.match(line))]

@@ -1,0 +1,74 @@
+"""The journal is readable at any moment, and one process at a time changes a lab."""
+
+import json
+from pathlib import Path
+
+import networkx as nx
+import pytest
+
+from topologies.emulator import journal
+from topologies.emulator.errors import LabBusy, LabMissing
+from topologies.emulator.parts import LabPlan
+from topologies.emulator.plan import plan
+from topologies.emulator.processes import Process
+
+
+@pytest.fixture(autouse=True)
+def run_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv(journal.RUN_DIRECTORY, str(tmp_path / "run"))
+    return tmp_path / "run"
+
+
+def made(lab: str = "lab") -> LabPlan:
+    graph = nx.MultiGraph()
+    graph.add_node("leaf-1", kind="leaf", tier=1, address="10.1.0.1", dpid=1)
+    return plan(lab, graph, {}, [])
+
+
+def test_round_trip() -> None:
+    with journal.locked("lab"):
+        record = journal.begin(made())
+        record.daemons["controller"] = journal.Daemon("mgmt", ["x"], "/log", Process(7, 9))
+        journal.write(record)
+    assert journal.read("lab") == record
+    assert journal.read_plan("lab") == made()
+    assert journal.labs() == ["lab"]
+
+
+def test_nothing_there() -> None:
+    assert journal.labs() == [] and journal.read("lab") is None
+    with pytest.raises(LabMissing):
+        journal.read_plan("lab")
+
+
+def test_long_lab_names_keep_apart() -> None:
+    first, second = "a" * 62 + "1", "a" * 62 + "2"
+    for name in (first, second):
+        with journal.locked(name):
+            journal.begin(made(name))
+    assert journal.labs() == [first, second]
+    assert len(journal.directory(first).name) <= 20
+
+
+def test_second_process_is_refused() -> None:
+    with journal.locked("lab"):
+        with pytest.raises(LabBusy, match="another process"):
+            with journal.locked("lab"):
+                pass
+
+
+def test_erase_leaves_nothing(run_directory: Path) -> None:
+    with journal.locked("lab") as directory:
+        journal.begin(made())
+        (directory / "ovs" / "fabric").mkdir(parents=True)
+        journal.erase("lab", all_of_it=True)
+    assert not run_directory.exists()
+
+
+def test_a_plan_of_another_version_says_so() -> None:
+    with journal.locked("lab") as directory:
+        journal.begin(made())
+        (directory / "plan.json").write_text(json.dumps({"version": 0}))
+    with pytest.raises(LabMissing, match="version"):
+        journal.read_plan("lab")
+    assert journal.read("lab") is not None  # enough to remove it

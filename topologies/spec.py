@@ -1,0 +1,263 @@
+"""The `fabric` and `servers` sections of a lab file: which keys there are, what is wrong with a section, and the graph
+and placement it describes. Input is plain data, as YAML or JSON yields it; everything here is pure.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Any, NamedTuple
+
+import networkx as nx
+
+from topologies import fattree, leafspine
+from topologies.wiring import FabricError, Parameter, hosts
+
+DEFAULT_MTU = 9216
+DATAPATHS = ("auto", "user", "kernel")
+DNS_LABEL = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")  # RFC 1123, in lower case
+RESERVED_NAMES = frozenset({"fabric", "mgmt"})                   # the emulator's own nodes
+
+MTU = Parameter("mtu", "largest IP packet in bytes that every fabric link carries", 68, 65535)
+LINK_RATE = Parameter("rate", "rate of each link of this tier, in Mbit/s", 1, 1_000_000)
+
+
+class Problem(NamedTuple):
+    """Something wrong in a lab file: where (keys and indices from the top), what, and what to do about it."""
+
+    path: tuple[str | int, ...]
+    message: str
+    hint: str
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A kind of fabric as the lab file knows it. `build` and `host_count` take its parameters by name."""
+
+    parameters: tuple[Parameter, ...]
+    link_tiers: tuple[str, ...]
+    switch_name: str
+    build: Callable[..., nx.MultiGraph]
+    host_count: Callable[..., int]
+
+
+KINDS: Mapping[str, Kind] = {
+    "fat-tree": Kind(fattree.PARAMETERS, ("server", "edge", "core"), r"(edge|agg|core)-\d+-\d+",
+                     fattree.fat_tree, fattree.host_count),
+    "leaf-spine": Kind(leafspine.PARAMETERS, ("server", "spine"), r"(leaf|spine)-\d+",
+                       leafspine.leaf_spine, leafspine.host_count),
+}
+
+
+def validate(fabric: object, servers: object = None) -> list[Problem]:
+    """Every problem of the two sections, of any type whatsoever, at once; `None` is an absent section."""
+    problems = list(_fabric_problems(fabric))
+    if servers is not None:
+        problems += _server_problems(servers, fabric)
+    return problems
+
+
+def build(fabric: Mapping[str, Any]) -> nx.MultiGraph:
+    """The graph of a valid `fabric` section. Raises FabricError where `validate` would have found a problem."""
+    kind = _kind(fabric)
+    if kind is None:
+        raise FabricError("kind", f"there is no fabric {fabric.get('kind')!r}", f"use {_alternatives(KINDS)}")
+    return kind.build(**{parameter.name: fabric.get(parameter.name) for parameter in kind.parameters})
+
+
+def servers(graph: nx.MultiGraph, section: Mapping[str, Any] | None = None) -> dict[str, str]:
+    """Server name -> host position, in the section's order, of a valid `servers` section.
+
+    Without a section every position has a server, `server-1` at h1 and so on. A server that names no position gets the
+    next one that is free, in position order.
+    """
+    positions = hosts(graph)
+    if section is None:
+        return {f"server-{number}": position for number, position in enumerate(positions, 1)}
+    fixed = {name: entry["position"] for name, entry in section.items() if entry and "position" in entry}
+    taken = set(fixed.values())
+    free = (position for position in positions if position not in taken)
+    return {name: fixed[name] if name in fixed else next(free) for name in section}
+
+
+def mtu(fabric: Mapping[str, Any]) -> int:
+    """The IP MTU in bytes of the links of a valid `fabric` section."""
+    return int(fabric.get("mtu", DEFAULT_MTU))
+
+
+def schema() -> dict[str, dict[str, Any]]:
+    """JSON Schema (2020-12) of the two sections, by section name."""
+    label = {"pattern": f"^{DNS_LABEL.pattern}$", "not": {"enum": sorted(RESERVED_NAMES)}}
+    position = {"type": "string", "pattern": "^h[1-9][0-9]*$",
+                "description": "host position; the next free one if absent"}
+    server = {"type": ["object", "null"], "properties": {"position": position}, "additionalProperties": False}
+    return {
+        "fabric": {"oneOf": [_kind_schema(name, kind) for name, kind in KINDS.items()]},
+        "servers": {"type": ["object", "null"], "minProperties": 1, "propertyNames": label,
+                    "additionalProperties": server},
+    }
+
+
+def _kind_schema(name: str, kind: Kind) -> dict[str, Any]:
+    rates = {"type": "object", "additionalProperties": False,
+             "description": "absent: links are as fast as the machine",
+             "properties": {tier: _number_schema(LINK_RATE) for tier in kind.link_tiers}}
+    return {
+        "type": "object",
+        "additionalProperties": False,
+        "required": ["kind", *(parameter.name for parameter in kind.parameters)],
+        "properties": {
+            "kind": {"const": name},
+            **{parameter.name: _number_schema(parameter) for parameter in kind.parameters},
+            "mtu": {**_number_schema(MTU), "default": DEFAULT_MTU},
+            "link_rates_mbps": rates,
+            "datapath": {"enum": list(DATAPATHS), "default": "auto", "description": "which Open vSwitch datapath"},
+        },
+    }
+
+
+def _number_schema(parameter: Parameter) -> dict[str, Any]:
+    even = {"multipleOf": 2} if parameter.even else {}
+    return {"type": "integer", "minimum": parameter.lowest, "maximum": parameter.highest, **even,
+            "description": parameter.meaning}
+
+
+def _fabric_problems(fabric: object) -> Iterator[Problem]:
+    path = ("fabric",)
+    if fabric is None:
+        yield Problem(path, "is missing", "add for example `fabric: {kind: fat-tree, k: 4}`")
+        return
+    if not isinstance(fabric, Mapping):
+        yield Problem(path, f"must be a mapping, not {_type(fabric)}", "for example `fabric: {kind: fat-tree, k: 4}`")
+        return
+    kind = _kind(fabric)
+    if kind is None:
+        yield _unknown_kind(fabric)
+        return
+    known = ["kind", *(parameter.name for parameter in kind.parameters), "mtu", "link_rates_mbps", "datapath"]
+    yield from _unknown_keys(path, fabric, known)
+    for parameter in kind.parameters:
+        if parameter.name in fabric:
+            yield from _number_problems(path, parameter, fabric[parameter.name])
+        else:
+            yield Problem((*path, parameter.name), "is missing", f"{parameter.meaning}; {parameter.allowed}")
+    if "mtu" in fabric:
+        yield from _number_problems(path, MTU, fabric["mtu"])
+    if fabric.get("datapath", "auto") not in DATAPATHS:
+        yield Problem((*path, "datapath"), f"there is no datapath {fabric['datapath']!r}",
+                      f"use {_alternatives(DATAPATHS)}")
+    if "link_rates_mbps" in fabric:
+        yield from _rate_problems((*path, "link_rates_mbps"), kind, fabric["link_rates_mbps"])
+
+
+def _kind(fabric: Mapping[Any, Any]) -> Kind | None:
+    name = fabric.get("kind")
+    return KINDS.get(name) if isinstance(name, str) else None
+
+
+def _unknown_kind(fabric: Mapping[Any, Any]) -> Problem:
+    if "kind" not in fabric:
+        return Problem(("fabric", "kind"), "is missing", f"use {_alternatives(KINDS)}")
+    name = fabric["kind"]
+    return Problem(("fabric", "kind"), f"there is no fabric {name!r}", _did_you_mean(name, KINDS))
+
+
+def _rate_problems(path: tuple[str | int, ...], kind: Kind, rates: object) -> Iterator[Problem]:
+    if not isinstance(rates, Mapping):
+        yield Problem(path, f"must be a mapping, not {_type(rates)}",
+                      f"from link tier ({_alternatives(kind.link_tiers)}) to Mbit/s")
+        return
+    yield from _unknown_keys(path, rates, kind.link_tiers)
+    for tier in kind.link_tiers:
+        if tier in rates:
+            yield from _number_problems(path, LINK_RATE._replace(name=tier), rates[tier])
+
+
+def _number_problems(path: tuple[str | int, ...], parameter: Parameter, value: object) -> Iterator[Problem]:
+    try:
+        parameter.require(value)
+    except FabricError as error:
+        yield Problem((*path, error.parameter), error.message, error.hint)
+
+
+def _server_problems(section: object, fabric: object) -> Iterator[Problem]:
+    path = ("servers",)
+    if not isinstance(section, Mapping):
+        yield Problem(path, f"must be a mapping, not {_type(section)}",
+                      "for example `servers: {server-1: {position: h1}}`")
+        return
+    if not section:
+        yield Problem(path, "is empty", "name a server, or leave the section out to have one at every host position")
+    count = _host_count(fabric)
+    if count is not None and len(section) > count:
+        yield Problem(path, f"{len(section)} servers do not fit the fabric's {count} host positions",
+                      "take servers away, or make the fabric larger")
+    taken: dict[str, str] = {}
+    for name, entry in section.items():
+        yield from _server_name_problems(name, fabric)
+        yield from _server_entry_problems(name, entry, count, taken)
+
+
+def _server_name_problems(name: object, fabric: object) -> Iterator[Problem]:
+    path = ("servers", name if isinstance(name, str | int) else str(name))
+    kind = _kind(fabric) if isinstance(fabric, Mapping) else None
+    if not isinstance(name, str) or not DNS_LABEL.fullmatch(name):
+        yield Problem(path, f"{name!r} is not a DNS label",
+                      "use 1 to 63 lower-case letters, digits and '-', with a letter or digit at both ends")
+    elif name in RESERVED_NAMES:
+        yield Problem(path, f"{name} is the name of a node of every lab", "choose another name")
+    elif kind and re.fullmatch(kind.switch_name, name):
+        yield Problem(path, f"{name} is a name for the fabric's switches", "choose another name")
+
+
+def _server_entry_problems(name: str, entry: object, count: int | None, taken: dict[str, str]) -> Iterator[Problem]:
+    """Problems of one server; `taken` (position -> server) grows with each call."""
+    path: tuple[str | int, ...] = ("servers", name)
+    if entry is None:
+        return
+    if not isinstance(entry, Mapping):
+        yield Problem(path, f"must be a mapping, not {_type(entry)}", "for example `{position: h1}`, or `{}`")
+        return
+    yield from _unknown_keys(path, entry, ["position"])
+    if "position" not in entry:
+        return
+    position, path = entry["position"], (*path, "position")
+    if not isinstance(position, str) or not re.fullmatch(r"h[1-9][0-9]{0,8}", position):
+        yield Problem(path, f"{position!r} is not a host position", f"use h1 to h{count or 'N'}")
+    elif count is not None and int(position[1:]) > count:
+        yield Problem(path, f"the fabric has no host position {position}", f"use h1 to h{count}")
+    elif taken.setdefault(position, name) != name:
+        yield Problem(path, f"{position} is taken by {taken[position]}", "give each server a position of its own")
+
+
+def _host_count(fabric: object) -> int | None:
+    """How many host positions there are, if the fabric section is good enough to tell."""
+    kind = _kind(fabric) if isinstance(fabric, Mapping) else None
+    if not isinstance(fabric, Mapping) or kind is None:
+        return None
+    sizes = {parameter.name: fabric.get(parameter.name) for parameter in kind.parameters}
+    if any(True for parameter in kind.parameters for _ in _number_problems((), parameter, sizes[parameter.name])):
+        return None
+    return kind.host_count(**sizes)
+
+
+def _unknown_keys(path: tuple[str | int, ...], mapping: Mapping[Any, Any], known: Iterable[str]) -> Iterator[Problem]:
+    for key in mapping:
+        if key not in known:
+            yield Problem((*path, key if isinstance(key, str | int) else str(key)), "is not a known key",
+                          _did_you_mean(key, known))
+
+
+def _did_you_mean(word: object, known: Iterable[str]) -> str:
+    close = get_close_matches(str(word), known, 1)
+    return f"did you mean {close[0]}?" if close else f"use {_alternatives(known)}"
+
+
+def _alternatives(words: Iterable[str]) -> str:
+    *most, last = words
+    return f"{', '.join(most)} or {last}" if most else last
+
+
+def _type(value: object) -> str:
+    return {"list": "a list", "str": "a string", "int": "a number", "float": "a number", "bool": "true or false",
+            "NoneType": "nothing"}.get(type(value).__name__, type(value).__name__)

@@ -1,0 +1,140 @@
+"""What every fabric has in common: how nodes are numbered and cabled, and how stock Mininet is handed the result.
+
+A fabric is an undirected `networkx.MultiGraph`.
+
+Node attributes: `kind` (host, edge, agg, core, leaf, spine), `tier` (0 host, 1 its switch, 2, 3), `address` (IPv4
+string), `pod` (int, where there are pods); hosts also have `mac`, switches `dpid` (int), and switches with hosts
+`prefix` (the CIDR that holds the switch and its hosts). MACs and datapath ids follow from the address, so the same
+parameters always give the same numbers. Hosts are named h1..hN in position order.
+
+Edge attributes: `ports` ({node: port number}, from 1 on both sides) and `tier` (the link tier that rates are set for).
+
+Graph attributes: `kind` and the parameters it was built from.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from ipaddress import IPv4Address
+from typing import Any, NamedTuple
+
+import networkx as nx
+
+INTERFACE_NAME_LENGTH = 15  # IFNAMSIZ of Linux, less the terminating zero
+
+
+class FabricError(ValueError):
+    """A fabric that cannot exist. `parameter` is the one at fault, `hint` says what would do."""
+
+    def __init__(self, parameter: str, message: str, hint: str) -> None:
+        super().__init__(f"{parameter}: {message} ({hint})")
+        self.parameter = parameter
+        self.message = message
+        self.hint = hint
+
+
+class Parameter(NamedTuple):
+    """A size that a kind of fabric is built from: a whole number in lowest..highest, perhaps an even one."""
+
+    name: str
+    meaning: str
+    lowest: int
+    highest: int
+    even: bool = False
+
+    @property
+    def allowed(self) -> str:
+        """What to use, as a hint."""
+        return f"use {'an even' if self.even else 'a whole'} number from {self.lowest} to {self.highest}"
+
+    def require(self, value: object) -> None:
+        """Raise FabricError unless `value` will do (True and False are no numbers here)."""
+        if isinstance(value, bool) or not isinstance(value, int):
+            raise FabricError(self.name, f"must be a whole number, not {value!r}", self.allowed)
+        if not self.lowest <= value <= self.highest:
+            raise FabricError(self.name, f"{value} is out of range", self.allowed)
+        if self.even and value % 2:
+            raise FabricError(self.name, f"{value} is odd", f"{self.allowed}, such as {value - 1} or {value + 1}")
+
+
+def require(parameters: tuple[Parameter, ...], values: Mapping[str, object]) -> None:
+    """Raise FabricError for the first parameter whose value will not do."""
+    for parameter in parameters:
+        parameter.require(values[parameter.name])
+
+
+def mac_of(address: str) -> str:
+    """The MAC of the host with this IPv4 address: 02:00 (locally administered), then the four bytes."""
+    return ":".join(f"{byte:02x}" for byte in b"\x02\x00" + IPv4Address(address).packed)
+
+
+def dpid_of(address: str) -> int:
+    """The datapath id of the switch with this IPv4 address: the address as a number, below 2**32."""
+    return int(IPv4Address(address))
+
+
+def add_switch(graph: nx.MultiGraph, name: str, address: str, **attributes: object) -> None:
+    """Add a switch; `attributes` are its kind and tier, and its pod and prefix if it has them."""
+    graph.add_node(name, address=address, dpid=dpid_of(address), **attributes)
+
+
+def add_host(graph: nx.MultiGraph, name: str, address: str, **attributes: object) -> None:
+    """Add a host position; `attributes` may name its pod."""
+    graph.add_node(name, kind="host", tier=0, address=address, mac=mac_of(address), **attributes)
+
+
+def add_link(graph: nx.MultiGraph, tier: str, lower: tuple[str, int], upper: tuple[str, int]) -> None:
+    """Cable two (node, port) ends together."""
+    graph.add_edge(lower[0], upper[0], tier=tier, ports={lower[0]: lower[1], upper[0]: upper[1]})
+
+
+def hosts(graph: nx.MultiGraph) -> list[str]:
+    """The host positions, h1 first."""
+    return [name for name, kind in graph.nodes(data="kind") if kind == "host"]
+
+
+def switches(graph: nx.MultiGraph) -> list[str]:
+    """The switches, top tier first."""
+    return [name for name, kind in graph.nodes(data="kind") if kind != "host"]
+
+
+def links(graph: nx.MultiGraph) -> Iterator[tuple[tuple[str, int], tuple[str, int], str]]:
+    """Each cable once, as ((lower node, port), (upper node, port), link tier)."""
+    for a, b, attributes in graph.edges(data=True):
+        lower, upper = sorted((a, b), key=lambda name: int(graph.nodes[name]["tier"]))
+        ports = attributes["ports"]
+        yield (lower, ports[lower]), (upper, ports[upper]), attributes["tier"]
+
+
+def mininet_topo(graph: nx.MultiGraph) -> Any:
+    """The fabric as a stock `mininet.topo.Topo`, with explicit addresses, MACs, datapath ids and port numbers.
+
+    Host interfaces count from eth0, as Mininet's users expect; switch interfaces carry their OpenFlow port number.
+    """
+    from mininet.topo import Topo  # only Mininet's users have Mininet
+
+    topo = Topo()
+    for name in switches(graph):
+        topo.addSwitch(name, dpid=f"{graph.nodes[name]['dpid']:016x}")
+    for name in hosts(graph):
+        topo.addHost(name, ip=f"{graph.nodes[name]['address']}/8", mac=graph.nodes[name]["mac"])
+    for lower, upper, _ in links(graph):
+        lower_port = lower[1] - 1 if graph.nodes[lower[0]]["kind"] == "host" else lower[1]
+        topo.addLink(lower[0], upper[0], port1=lower_port, port2=upper[1],
+                     intfName1=_interface(lower[0], lower_port), intfName2=_interface(upper[0], upper[1]))
+    return topo
+
+
+def stock(build: Callable[..., nx.MultiGraph], *sizes: object) -> Any:
+    """The `mn --topo` entry of a fabric: a `mininet.topo.Topo`, or a clean exit that says which size will not do.
+
+    It must be an exit: after any exception `mn` deletes every Open vSwitch bridge of the machine.
+    """
+    try:
+        return mininet_topo(build(*sizes))
+    except FabricError as error:
+        raise SystemExit(f"mn: {error}") from error
+
+
+def _interface(node: str, port: int) -> str:
+    """Mininet's name for an interface; without the "eth" where Linux could not hold it (k >= 20)."""
+    name = f"{node}-eth{port}"
+    return name if len(name) <= INTERFACE_NAME_LENGTH else f"{node}-{port}"
