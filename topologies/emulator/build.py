@@ -1,0 +1,107 @@
+"""Creation of a lab, step by step. Each step takes the parts it makes, so that a running lab can grow by the same."""
+
+import threading
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from topologies.emulator import cables, namespaces, openvswitch, processes
+from topologies.emulator.errors import EmulatorError
+from topologies.emulator.namespaces import Namespace
+from topologies.emulator.parts import LabPlan, OpenVswitch
+
+_SIDE_BY_SIDE = 64
+_STOP_SECONDS = 20.0
+_SPARE_FILES = 256
+
+
+def build(plan: LabPlan, directory: Path, progress: Callable[[str], None]) -> None:
+    """Make everything of the plan and check it. Raises an EmulatorError; the caller removes what is there."""
+    progress(f"{len(plan.namespaces())} namespaces, {len(plan.cables)} cables, {len(plan.switches)} Open vSwitch")
+    with processes.many_files(files_needed(plan)):
+        _build(plan, directory)
+
+
+def files_needed(plan: LabPlan) -> int:
+    """Open files of the hungriest process: this one has two per namespace, an ovs-vswitchd two per port and some."""
+    ports = max((len(bridge.ports) + 1 for switch in plan.switches for bridge in switch.bridges), default=0)
+    bridges = max(len(switch.bridges) for switch in plan.switches)
+    return max(2 * len(plan.namespaces()), 2 * ports * bridges) + _SPARE_FILES
+
+
+def _build(plan: LabPlan, directory: Path) -> None:
+    opened: dict[str, Namespace] = {}
+    try:
+        # What the daemons need comes first; they start while the rest is made.
+        managed = {node.netns for node in plan.nodes if node.kind == "management"}
+        managed |= {switch.netns for switch in plan.switches}
+        _open(opened, (name for name in plan.namespaces() if name in managed))
+        cables.management_bridge(plan, opened)
+        cables.make((cable for cable in plan.cables if cable.tier == "management"), opened)
+        _rest_beside_switches(plan, directory, opened)
+        problems = cables.faults(plan.cables, opened)
+        if problems:
+            raise EmulatorError(plan.lab, "; ".join(problems[:5]), "see `overclos doctor`")
+    finally:
+        for namespace in opened.values():
+            namespace.close()
+
+
+def _open(opened: dict[str, Namespace], names: Iterable[str]) -> None:
+    opened.update((namespace.name, namespace) for namespace in namespaces.create(names))
+
+
+def _rest_beside_switches(plan: LabPlan, directory: Path, opened: dict[str, Namespace]) -> None:
+    """The daemons start while the kernel makes devices; bridges are configured when all devices are there."""
+    cabled, given_up = threading.Event(), threading.Event()
+
+    def bring_up(switch: OpenVswitch) -> None:
+        home = switch_directory(directory, switch)
+        openvswitch.start(switch, home)
+        cabled.wait()
+        if not given_up.is_set():
+            openvswitch.configure(switch, home, opened[switch.netns])
+
+    with ThreadPoolExecutor(min(len(plan.switches), _SIDE_BY_SIDE), "openvswitch") as pool:
+        try:
+            jobs = [pool.submit(bring_up, switch) for switch in plan.switches]
+            _open(opened, [name for name in plan.namespaces() if name not in opened])
+            cables.make((cable for cable in plan.cables if cable.tier != "management"), opened)
+            cabled.set()
+            for job in jobs:
+                job.result()
+        except BaseException:
+            given_up.set()
+            cabled.set()
+            pool.shutdown(cancel_futures=True)
+            raise
+
+
+def switch_directory(directory: Path, switch: OpenVswitch) -> Path:
+    """Where the files of one Open vSwitch are."""
+    return directory / "ovs" / switch.directory
+
+
+def restart_switch(plan: LabPlan, node: str, directory: Path) -> None:
+    """End both daemons of the Open vSwitch at `node`, start them again, wait until all its ports are back."""
+    switch = next((switch for switch in plan.switches if switch.node == node), None)
+    if switch is None:
+        raise EmulatorError(node, "has no Open vSwitch of its own", "name a server, or `fabric`")
+    home = switch_directory(directory, switch)
+    stop_switch(switch, home)
+    openvswitch.start(switch, home)
+    openvswitch.await_ready(home)
+    namespace = namespaces.open_existing(switch.netns)
+    try:
+        openvswitch.resume(switch, home, namespace)
+    finally:
+        namespace.close()
+
+
+def stop_switch(switch: OpenVswitch, home: Path) -> None:
+    """Kill both daemons and wait for their end. Ended gently, ovs-vswitchd deletes its ports one by one."""
+    pids = openvswitch.pids(home)
+    victims = [process for process in processes.inside([switch.netns]) if process.pid in pids]
+    left = processes.kill(victims, _STOP_SECONDS)
+    if left:
+        raise EmulatorError(switch.node, f"processes do not end: {[process.pid for process in left]}")

@@ -1,0 +1,163 @@
+"""What a lab has on this machine, written down before it is made.
+
+Each lab has a run directory (default /run/overclos/<lab>, `OVERCLOS_RUN_DIR` moves it): `plan.json`, all that was asked
+for; `journal.json`, the little that changes (state, daemons); `lock`; the Open vSwitch files under `ovs/`. Files are
+replaced atomically, so a reader after `kill -9` sees the old or the new one; the journal is also on the disk before the
+first change. (After a power cut it names things that are gone with the kernel, whatever its last state.)
+"""
+
+import fcntl
+import json
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from topologies.emulator import names
+from topologies.emulator.errors import LabBusy, LabMissing
+from topologies.emulator.parts import LabPlan, plan_from_dict
+from topologies.emulator.processes import Process
+
+RUN_DIRECTORY = "OVERCLOS_RUN_DIR"
+CREATING, UP, REMOVING = "creating", "up", "removing"
+VERSION = 1
+
+_LOCK, _PLAN, _JOURNAL = "lock", "plan.json", "journal.json"
+
+
+@dataclass(slots=True)
+class Daemon:
+    """A process started for the lab that outlives its starter. Without `process` it was about to be started."""
+
+    node: str
+    argv: list[str]
+    log: str
+    process: Process | None = None
+
+
+@dataclass(slots=True)
+class Journal:
+    """`namespaces` are file names under /run/netns: with the processes inside and the run directory all that is ours
+    of a lab. Readable whatever version of the program wrote the plan."""
+
+    lab: str
+    state: str
+    namespaces: list[str]
+    daemons: dict[str, Daemon] = field(default_factory=dict)
+
+
+def root() -> Path:
+    """Where run directories are."""
+    return Path(os.environ.get(RUN_DIRECTORY) or "/run/overclos")
+
+
+def directory(lab: str) -> Path:
+    return root() / names.directory(lab)
+
+
+def labs() -> list[str]:
+    """Names of all labs that are up, or half up."""
+    found = (read_in(path) for path in sorted(root().glob("*/")))
+    return sorted(journal.lab for journal in found if journal)
+
+
+def read(lab: str) -> Journal | None:
+    return read_in(directory(lab))
+
+
+def read_in(path: Path) -> Journal | None:
+    """The journal in a run directory, None if there is none."""
+    try:
+        data = json.loads((path / _JOURNAL).read_text(encoding="utf-8"))
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    daemons = {name: _daemon(about) for name, about in data["daemons"].items()}
+    return Journal(data["lab"], data["state"], data["namespaces"], daemons)
+
+
+def read_plan(lab: str) -> LabPlan:
+    """Raises LabMissing if there is no such lab, or none that this version understands."""
+    try:
+        return plan_from_dict(json.loads((directory(lab) / _PLAN).read_text(encoding="utf-8")))
+    except FileNotFoundError as error:
+        raise LabMissing(lab, "no such lab is up", "see `overclos status`") from error
+    except ValueError as error:
+        raise LabMissing(lab, str(error), f"run `overclos down {lab}` and bring it up again") from error
+
+
+def begin(plan: LabPlan) -> Journal:
+    """Write down all that is about to be made, before anything is."""
+    journal = Journal(plan.lab, CREATING, list(plan.namespaces()))
+    # The journal first: it names what to remove, and is of use without the plan.
+    write(journal, sync=True)
+    _replace(directory(plan.lab) / _PLAN, plan.to_json(indent=None))
+    return journal
+
+
+def write(journal: Journal, sync: bool = False) -> None:
+    """Replace the journal; with `sync` it is on the disk when this returns."""
+    data = {"version": VERSION, **asdict(journal)}
+    _replace(directory(journal.lab) / _JOURNAL, json.dumps(data, sort_keys=True, indent=1), sync)
+
+
+def erase(lab: str, all_of_it: bool) -> None:
+    """Remove the run directory's content, the journal last; with `all_of_it` the lock and the directory too."""
+    path = directory(lab)
+    for entry in sorted(path.iterdir(), key=lambda entry: entry.name == _JOURNAL):
+        if entry.is_dir() and not entry.is_symlink():
+            shutil.rmtree(entry)
+        elif entry.name != _LOCK:
+            entry.unlink()
+    if all_of_it:
+        (path / _LOCK).unlink()
+        path.rmdir()
+        try:
+            root().rmdir()
+        except OSError:
+            pass  # other labs are there
+
+
+@contextmanager
+def locked(lab: str) -> Iterator[Path]:
+    """The lab's run directory, for one process alone. Raises LabBusy if another one is changing the lab."""
+    path = directory(lab)
+    descriptor = _lock(lab, path)
+    try:
+        yield path
+    finally:
+        os.close(descriptor)
+
+
+def _lock(lab: str, path: Path) -> int:
+    while True:
+        path.mkdir(mode=0o755, parents=True, exist_ok=True)
+        try:
+            descriptor = os.open(path / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        except FileNotFoundError:
+            continue  # another process removed the lab just now
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if os.fstat(descriptor).st_nlink:
+                return descriptor
+        except BlockingIOError as error:
+            os.close(descriptor)
+            raise LabBusy(lab, "another process is changing this lab", "wait until it has finished") from error
+        os.close(descriptor)
+
+
+def _daemon(about: dict[str, Any]) -> Daemon:
+    process = about["process"]
+    return Daemon(about["node"], about["argv"], about["log"], Process(**process) if process else None)
+
+
+def _replace(path: Path, text: str, sync: bool = False) -> None:
+    fresh = path.with_name(f".{path.name}.new")
+    with open(fresh, "w", encoding="utf-8") as file:
+        file.write(text)
+        if sync:
+            file.flush()
+            os.fsync(file.fileno())
+    os.replace(fresh, path)

@@ -1,0 +1,209 @@
+"""One Open vSwitch of a lab: its files, its two daemons, its bridges as one transaction, and whether it is as asked.
+
+Nothing of the machine's own Open vSwitch service is used: database, sockets, logs and pid files are in the lab's run
+directory, and the daemons run in the namespace of their node.
+"""
+
+import os
+import subprocess
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from topologies.emulator import namespaces, ovsdb, processes
+from topologies.emulator.errors import SwitchError
+from topologies.emulator.netlink import Batch, devices
+from topologies.emulator.ovsdb import JsonRpc, Operation
+from topologies.emulator.parts import Bridge, BridgePort, OpenVswitch, Vtep
+
+START_SECONDS = 30.0
+DATABASE_SOCKET = "db.sock"
+CONTROL_SOCKET = "vswitchd.ctl"
+DAEMONS = ("ovsdb-server", "ovs-vswitchd")
+DATAPATH_TYPES = {"user": "netdev", "kernel": "system"}
+
+# Neither probing too eagerly (a controller compiling for seconds is alive) nor waiting long to come back to one.
+_INACTIVITY_PROBE_MS = 10_000
+_MAX_BACKOFF_MS = 1_000
+
+
+def resolve_datapath(wanted: str) -> str:
+    """"user" or "kernel" for "auto", "user" or "kernel". Raises SwitchError if the kernel has no Open vSwitch."""
+    if wanted == "user":
+        return wanted
+    has_module = Path("/sys/module/openvswitch").exists() or _finds_module("openvswitch")
+    if wanted == "kernel" and not has_module:
+        raise SwitchError("datapath", "this kernel has no openvswitch module", "use `datapath: user`")
+    return "kernel" if has_module else "user"
+
+
+def start(switch: OpenVswitch, directory: Path) -> None:
+    """Start both daemons; the database is made if it is not there. They go on when this process ends."""
+    directory.mkdir(parents=True, exist_ok=True)
+    database = directory / "conf.db"
+    if not database.exists():
+        ovsdb.create(database)
+    environment = {**os.environ, **environ(directory)}
+    server = ["ovsdb-server", str(database), f"--remote=punix:{directory / DATABASE_SOCKET}",
+              f"--unixctl={directory / 'ovsdb.ctl'}"]
+    if switch.ovsdb:
+        address, _, port = switch.ovsdb.rpartition(":")
+        server.append(f"--remote=ptcp:{port}:{address}")
+    vswitchd = ["ovs-vswitchd", f"unix:{directory / DATABASE_SOCKET}", f"--unixctl={directory / CONTROL_SOCKET}"]
+    if switch.datapath == "user":
+        vswitchd.append("--disable-system")
+    if not switch.vtep:
+        vswitchd.append("--disable-system-route")  # no tunnels: no need to follow the kernel's routes
+    with namespaces.entered(switch.netns):
+        _daemon(server, directory, environment)
+        # ovs-vswitchd retries a missing database only after a second: let it find one.
+        ovsdb.connect(directory / DATABASE_SOCKET, time.monotonic() + START_SECONDS).close()
+        _daemon(vswitchd, directory, environment)
+
+
+def pids(directory: Path) -> set[int]:
+    """What the daemons' pid files say; compare with the processes that run in the namespace."""
+    found = set()
+    for name in DAEMONS:
+        try:
+            found.add(int((directory / f"{name}.pid").read_text(encoding="ascii")))
+        except (FileNotFoundError, ValueError):
+            continue
+    return found
+
+
+def environ(directory: Path) -> dict[str, str]:
+    """What makes the ovs-* commands talk to this Open vSwitch."""
+    return {"OVS_RUNDIR": str(directory), "OVS_LOGDIR": str(directory), "OVS_DBDIR": str(directory)}
+
+
+def _daemon(command: list[str], directory: Path, environment: dict[str, str]) -> None:
+    name = command[0]
+    command = [*command, f"--pidfile={directory / name}.pid", "--no-chdir", f"--log-file={directory / name}.log",
+               "-vconsole:off", "-vsyslog:off"]
+    try:
+        processes.start_daemon(command, env=environment, cwd="/")
+    except FileNotFoundError as error:
+        raise SwitchError(name, "is not installed", "install openvswitch-switch") from error
+
+
+def configure(switch: OpenVswitch, directory: Path, namespace: namespaces.Namespace) -> None:
+    """Make all bridges in one transaction, wait until they exist, give a server its VTEP, and check the result."""
+    deadline = time.monotonic() + START_SECONDS
+    with JsonRpc(directory / DATABASE_SOCKET, deadline) as database:
+        ovsdb.apply(database, list(operations(switch)))
+        problems = list(faults(switch, database))
+    if problems:
+        raise SwitchError(switch.node, "; ".join(problems[:5]), f"see {directory}/ovs-vswitchd.log")
+    resume(switch, directory, namespace)
+
+
+def resume(switch: OpenVswitch, directory: Path, namespace: namespaces.Namespace) -> None:
+    """What a fresh ovs-vswitchd does not know by itself: the VTEP's address, route and neighbour."""
+    if switch.vtep:
+        _place_vtep(switch.vtep, namespace)
+        with JsonRpc(directory / CONTROL_SOCKET, time.monotonic() + START_SECONDS) as control:
+            control.call("tnl/neigh/set", switch.vtep.bridge, switch.vtep.router, switch.vtep.router_mac)
+
+
+def await_ready(directory: Path) -> None:
+    """Wait until a restarted ovs-vswitchd has carried out what its database says."""
+    with JsonRpc(directory / DATABASE_SOCKET, time.monotonic() + START_SECONDS) as database:
+        ovsdb.apply(database, [])
+
+
+def _place_vtep(vtep: Vtep, namespace: namespaces.Namespace) -> None:
+    found = devices(namespace.channel)
+    if vtep.bridge not in found:
+        raise SwitchError(namespace.name, f"{vtep.bridge} has no device", "see `overclos doctor`")
+    index = found[vtep.bridge].index
+    batch = Batch()
+    batch.set_up(index)
+    # Open vSwitch 3.1 takes a route only if an address of its device shares the route's network; the network itself
+    # must not become a connected one, or each remote VTEP would be asked for by ARP.
+    batch.address(index, f"{vtep.address}/{vtep.fabric.partition('/')[2]}", connected=False)
+    batch.neighbour(index, vtep.router, vtep.router_mac)
+    batch.route(index, vtep.fabric, vtep.router, vtep.address)
+    batch.send(namespace.channel)
+
+
+def operations(switch: OpenVswitch) -> Iterator[Operation]:
+    """The one transaction that makes the switch's bridges in its empty database."""
+    names = [f"bridge{number}" for number in range(len(switch.bridges))]
+    for name, bridge in zip(names, switch.bridges, strict=True):
+        yield from bridge_operations(switch, bridge, name)
+    yield {"op": "insert", "table": "Open_vSwitch", "row": {
+        "bridges": ["set", [["named-uuid", name] for name in names]],
+        "external_ids": _map({"system-id": switch.node, "hostname": switch.node}),
+        # One thread of each kind: a lab runs tens of these daemons on a few cores.
+        "other_config": _map({"n-handler-threads": "1", "n-revalidator-threads": "1"})}}
+
+
+def bridge_operations(switch: OpenVswitch, bridge: Bridge, name: str) -> Iterator[Operation]:
+    """Insert a bridge under the symbolic `name`: its controller, its local port, its ports."""
+    local = BridgePort(bridge.device, 0, "internal")
+    ports = []
+    for number, port in enumerate((local, *bridge.ports)):
+        ports.append(f"{name}port{number}")
+        yield from port_operations(port, ports[-1], bridge.mtu if port is local else None)
+    configuration = {"disable-in-band": "true", "datapath-id": f"{bridge.dpid:016x}", "hwaddr": bridge.mac}
+    row: dict[str, Any] = {
+        "name": bridge.device, "datapath_type": DATAPATH_TYPES[switch.datapath], "fail_mode": "secure",
+        "protocols": ["set", ["OpenFlow13", "OpenFlow14", "OpenFlow15"]], "other_config": _map(configuration),
+        "external_ids": _map({"node": bridge.node}),
+        "ports": ["set", [["named-uuid", port] for port in ports]]}
+    if switch.controller:
+        yield {"op": "insert", "table": "Controller", "uuid-name": f"{name}controller", "row": {
+            "target": switch.controller, "connection_mode": "out-of-band", "max_backoff": _MAX_BACKOFF_MS,
+            "inactivity_probe": _INACTIVITY_PROBE_MS}}
+        row["controller"] = ["named-uuid", f"{name}controller"]
+    yield {"op": "insert", "table": "Bridge", "uuid-name": name, "row": row}
+
+
+def port_operations(port: BridgePort, name: str, mtu: int | None = None) -> Iterator[Operation]:
+    """Insert a port under the symbolic `name`; its rate is a QoS record, so that Open vSwitch itself keeps it."""
+    interface: dict[str, Any] = {"name": port.device, "type": port.type, "options": _map(port.options),
+                                 "external_ids": _map(port.external_ids)}
+    if port.ofport:
+        interface["ofport_request"] = port.ofport
+    if mtu:
+        interface["mtu_request"] = mtu
+    yield {"op": "insert", "table": "Interface", "uuid-name": f"{name}interface", "row": interface}
+    row: dict[str, Any] = {"name": port.device, "interfaces": ["named-uuid", f"{name}interface"]}
+    if port.rate_mbps:
+        rate = _map({"max-rate": str(round(port.rate_mbps * 1_000_000))})
+        yield {"op": "insert", "table": "Queue", "uuid-name": f"{name}queue", "row": {"other_config": rate}}
+        yield {"op": "insert", "table": "QoS", "uuid-name": f"{name}qos", "row": {
+            "type": "linux-htb", "other_config": rate, "queues": ["map", [[0, ["named-uuid", f"{name}queue"]]]]}}
+        row["qos"] = ["named-uuid", f"{name}qos"]
+    yield {"op": "insert", "table": "Port", "uuid-name": name, "row": row}
+
+
+def faults(switch: OpenVswitch, database: JsonRpc) -> Iterator[str]:
+    """How the running switch differs from the wanted one, in words."""
+    rows = {row["name"]: row for row in ovsdb.select(database, "Interface", ["name", "ofport", "error"])}
+    bridges = {row["name"]: row for row in ovsdb.select(database, "Bridge", ["name", "datapath_id"])}
+    for bridge in switch.bridges:
+        dpid = bridges.get(bridge.device, {}).get("datapath_id")
+        if dpid != f"{bridge.dpid:016x}":
+            yield f"bridge {bridge.node} has datapath id {dpid}, wanted {bridge.dpid:016x}"
+        for port in bridge.ports:
+            row = rows.get(port.device)
+            if row is None:
+                yield f"port {port.device} is missing"
+            elif isinstance(row["error"], str):
+                yield f"port {port.device}: {row['error']}"
+            elif row["ofport"] != port.ofport:
+                yield f"port {port.device} has OpenFlow port {row['ofport']}, wanted {port.ofport}"
+
+
+def _map(values: Mapping[str, str]) -> list[Any]:
+    return ["map", [[key, value] for key, value in values.items()]]
+
+
+def _finds_module(name: str) -> bool:
+    try:
+        return subprocess.run(["modinfo", name], capture_output=True, check=False).returncode == 0
+    except FileNotFoundError:
+        return False
