@@ -15,18 +15,17 @@ from topologies.emulator.lab import Lab, labs
 from topologies.emulator.plan import CONTROLLER_ADDRESS, MANAGEMENT
 
 CONTROLLER = "controller"
+SNAPSHOT, LAB_FILE = "snapshot.json", "lab.yaml"
 READY_S = 60.0
 
 
 def up(path: Path, progress: Callable[[str], None], timeout: float = READY_S) -> Lab:
     """The lab of a file, up and with every flow confirmed; on any failure nothing is left of it."""
     description = read(path)
-    lab = Lab.create(description.plan, progress)
+    files = {SNAPSHOT: to_json(description.snapshot).encode(), LAB_FILE: path.read_bytes()}
+    argv = controller_argv(Lab(description.plan))
+    lab = Lab.create(description.plan, progress, files, {CONTROLLER: (MANAGEMENT, argv)})
     try:
-        snapshot_path(lab).write_text(to_json(description.snapshot))
-        (lab.directory / "lab.yaml").write_bytes(path.read_bytes())
-        progress("starting the controller")
-        start_controller(lab)
         ready.await_socket(socket_path(lab), lambda: controller_alive(lab), timeout)
         progress("programming the switches")
         status = await_ready(lab, timeout)
@@ -44,14 +43,18 @@ def await_ready(lab: Lab, timeout: float) -> dict[str, Any]:
 
 
 def start_controller(lab: Lab) -> int:
-    """Start the lab's controller on its management network; its pid."""
-    argv = [
+    """Start the lab's controller on its management network again; its pid."""
+    return lab.start_daemon(CONTROLLER, MANAGEMENT, controller_argv(lab))
+
+
+def controller_argv(lab: Lab) -> list[str]:
+    """The daemon's command line."""
+    return [
         sys.executable, "-m", "controller.launcher",
         "--snapshot", str(snapshot_path(lab)),
         "--status-socket", str(socket_path(lab)),
         "--ofp-listen-host", CONTROLLER_ADDRESS,
     ]  # fmt: skip
-    return lab.start_daemon(CONTROLLER, MANAGEMENT, argv)
 
 
 def controller_alive(lab: Lab) -> bool:
@@ -91,7 +94,7 @@ def snapshot(lab: Lab) -> Snapshot:
 
 
 def snapshot_path(lab: Lab) -> Path:
-    return lab.directory / "snapshot.json"
+    return lab.directory / SNAPSHOT
 
 
 def socket_path(lab: Lab) -> Path:

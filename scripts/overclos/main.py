@@ -1,7 +1,9 @@
 """The `overclos` command: labs of multi-tenant GPU clusters on one machine, and the controller that runs them."""
 
 import argparse
+import signal
 import sys
+from typing import NoReturn
 
 from controller.northbound.labfile import LabFileError
 from scripts.overclos.failure import Failure
@@ -37,6 +39,8 @@ def main(argv: list[str] | None = None) -> int:
     if rest and not hasattr(arguments, "rest"):
         command_line.error(f"unknown arguments: {' '.join(rest)}")
     arguments.rest = rest
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, _interrupt)
     try:
         return int(arguments.run(arguments))
     except LabFileError as error:
@@ -48,6 +52,11 @@ def main(argv: list[str] | None = None) -> int:
         return 141
     except KeyboardInterrupt:
         return _fail("overclos: interrupted", status=130)
+
+
+def _interrupt(*_: object) -> NoReturn:
+    """SIGTERM and a closed terminal roll back as Ctrl-C does."""
+    raise KeyboardInterrupt
 
 
 def _fail(*lines: str, status: int) -> int:

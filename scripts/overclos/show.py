@@ -12,7 +12,7 @@ from controller.model.codec import to_json
 from controller.model.snapshot import Snapshot
 from scripts.overclos import ready
 from scripts.overclos.description import read
-from scripts.overclos.lifecycle import choose, snapshot, socket_path
+from scripts.overclos.lifecycle import LAB_FILE, choose, snapshot, socket_path
 from topologies.draw import dot, mermaid, svg
 from topologies.emulator.doctor import Check
 from topologies.emulator.lab import Lab
@@ -109,7 +109,7 @@ def drawing(name: str | None, form: str) -> str:
     if is_file(name):
         path = Path(str(name))
     else:
-        path = choose(name).directory / "lab.yaml"
+        path = choose(name).directory / LAB_FILE
     description = read(path)
     tenants = {vpc.id: vpc.tenant for vpc in description.snapshot.intent.vpcs}
     subnets = {port.instance: port.subnet for port in description.snapshot.intent.ports}

@@ -15,11 +15,12 @@ _STOP_SECONDS = 20.0
 _SPARE_FILES = 256
 
 
-def build(plan: LabPlan, directory: Path, progress: Callable[[str], None]) -> None:
-    """Make everything of the plan and check it. Raises an EmulatorError; the caller removes what is there."""
+def build(plan: LabPlan, directory: Path, progress: Callable[[str], None], when_managed: Callable[[], None]) -> None:
+    """Make everything of the plan and check it; `when_managed` is called once the management network is there. Raises
+    an EmulatorError; the caller removes what is there."""
     progress(f"{len(plan.namespaces())} namespaces, {len(plan.cables)} cables, {len(plan.switches)} Open vSwitch")
     with processes.many_files(files_needed(plan)):
-        _build(plan, directory)
+        _build(plan, directory, when_managed)
 
 
 def files_needed(plan: LabPlan) -> int:
@@ -29,7 +30,7 @@ def files_needed(plan: LabPlan) -> int:
     return max(2 * len(plan.namespaces()), 2 * ports * bridges) + _SPARE_FILES
 
 
-def _build(plan: LabPlan, directory: Path) -> None:
+def _build(plan: LabPlan, directory: Path, when_managed: Callable[[], None]) -> None:
     opened: dict[str, Namespace] = {}
     try:
         # What the daemons need comes first; they start while the rest is made.
@@ -38,6 +39,7 @@ def _build(plan: LabPlan, directory: Path) -> None:
         _open(opened, (name for name in plan.namespaces() if name in managed))
         cables.management_bridge(plan, opened)
         cables.make((cable for cable in plan.cables if cable.tier == "management"), opened)
+        when_managed()
         _rest_beside_switches(plan, directory, opened)
         problems = cables.faults(plan.cables, opened)
         if problems:

@@ -8,8 +8,9 @@
 import os
 import signal
 import subprocess
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from topologies.emulator import build, cables, inspection, journal, namespaces, openvswitch, processes
@@ -18,6 +19,7 @@ from topologies.emulator.journal import Daemon, Journal
 from topologies.emulator.parts import Cable, LabPlan
 
 Progress = Callable[[str], None]
+NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 _SWITCH_DAEMONS_END_S = 20.0
 _DAEMON_ENDS_S = 5.0
@@ -37,9 +39,14 @@ class Lab:
         self.directory = journal.directory(plan.lab)
 
     @classmethod
-    def create(cls, plan: LabPlan, progress: Progress = silent) -> "Lab":
+    def create(cls, plan: LabPlan, progress: Progress = silent, files: Mapping[str, bytes] = NOTHING,
+               daemons: Mapping[str, "tuple[str, Sequence[str]]"] = NOTHING) -> "Lab":
         """Build the lab. On any error, and on Ctrl-C, all that was made is removed again. What an interrupted run left
-        is removed first. Raises LabExists, LabBusy, or an EmulatorError that names the part that failed."""
+        is removed first. Raises LabExists, LabBusy, or an EmulatorError that names the part that failed.
+
+        `files` (name -> content) are put into the run directory, and `daemons` (name -> (node, argv)) are started as
+        soon as the management network is there, so that they get ready while the rest is made."""
+        lab = cls(plan)
         with journal.locked(plan.lab) as directory:
             existing = journal.read(plan.lab)
             if existing and existing.state == journal.UP:
@@ -50,13 +57,15 @@ class Lab:
             try:
                 _refuse_taken(plan)
                 record = journal.begin(plan)
-                build.build(plan, directory, progress)
+                for name, content in files.items():
+                    (directory / name).write_bytes(content)
+                build.build(plan, directory, progress, lambda: lab._launch_all(record, daemons))
                 record.state = journal.UP
                 journal.write(record)
             except BaseException:
                 _undo(plan.lab)
                 raise
-        return cls(plan)
+        return lab
 
     @classmethod
     def attach(cls, name: str) -> "Lab":
@@ -96,20 +105,9 @@ class Lab:
     def start_daemon(self, name: str, node: str, argv: Sequence[str], log: Path | str | None = None) -> int:
         """Start a process in `node` that outlives this one and ends with the lab; its pid. Output goes to `log`
         (default `<name>.log` in the run directory). Raises EmulatorError if one of that name runs."""
-        netns = self._node(node).netns
         target = Path(log) if log else self.directory / f"{name}.log"
         with journal.locked(self.name):
-            record = self._record()
-            before = record.daemons.get(name)
-            if before and before.process and before.process.alive():
-                raise EmulatorError(name, f"runs already as process {before.process.pid}", "stop it first")
-            daemon = record.daemons[name] = Daemon(node, list(argv), str(target))
-            journal.write(record)
-            with open(target, "ab") as output, namespaces.entered(netns):
-                pid = processes.start_daemon(daemon.argv, output.fileno(), env={**os.environ, **self.environ(node)})
-            daemon.process = processes.identify(pid)
-            journal.write(record)
-        return pid
+            return self._launch(self._record(), name, Daemon(node, list(argv), str(target)))
 
     def stop_daemon(self, name: str) -> bool:
         """End a daemon (SIGTERM, after 5 s SIGKILL); False if there was none. Its log stays."""
@@ -140,6 +138,25 @@ class Lab:
         """Restart the Open vSwitch of `node` (`fabric` or a server); bridges, ports and numbers stay."""
         with journal.locked(self.name):
             build.restart_switch(self.plan, node, self.directory)
+
+    def _launch_all(self, record: Journal, daemons: Mapping[str, tuple[str, Sequence[str]]]) -> None:
+        for name, (node, argv) in daemons.items():
+            self._launch(record, name, Daemon(node, list(argv), str(self.directory / f"{name}.log")))
+
+    def _launch(self, record: Journal, name: str, daemon: Daemon) -> int:
+        """Start a daemon under the journal's lock: written down before and after."""
+        netns = self._node(daemon.node).netns
+        before = record.daemons.get(name)
+        if before and before.process and before.process.alive():
+            raise EmulatorError(name, f"runs already as process {before.process.pid}", "stop it first")
+        record.daemons[name] = daemon
+        journal.write(record)
+        environment = {**os.environ, **self.environ(daemon.node)}
+        with open(daemon.log, "ab") as output, namespaces.entered(netns):
+            pid = processes.start_daemon(daemon.argv, output.fileno(), env=environment)
+        daemon.process = processes.identify(pid)
+        journal.write(record)
+        return pid
 
     def _record(self) -> Journal:
         record = journal.read(self.name)

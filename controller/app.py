@@ -1,0 +1,290 @@
+"""The daemon's composition root: a Ryu application whose working loop takes the newest snapshot and observations,
+compiles them, and lets the fleet of switches follow."""
+
+import importlib
+import logging
+import os
+import signal
+import socket
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Protocol
+
+import eventlet
+from ryu import cfg
+
+from controller.model.codec import CodecError, from_json
+from controller.model.placement import Chassis, Observed
+from controller.model.snapshot import Snapshot
+from controller.progress import Progress
+from controller.southbound.chassis import ChassisNews, ChassisWatch
+from controller.southbound.connection import Answer
+from controller.southbound.fleet import Fleet
+from controller.southbound.reconciler import Target
+from controller.southbound.status import StatusSocket
+from controller.southbound.switches import Switches
+
+LOG = logging.getLogger(__name__)
+OPTIONS = [
+    cfg.StrOpt("snapshot", help="JSON file with what should be; SIGHUP reads it again. Without one nothing is sent."),
+    cfg.StrOpt("status-socket", help="unix socket that tells the status, one JSON object per line"),
+    cfg.StrOpt("engine", default="controller.compiler.program:Compiler", help="compiler to use (module:class)"),
+    cfg.FloatOpt("settle-s", default=10.0, help="longest wait for switches and chassis before the first flow is sent"),
+]
+cfg.CONF.register_cli_opts(OPTIONS)
+
+_TICK_S = 1.0  # the loop looks around at least so often
+_COALESCE_S = 0.02  # observations that come this close to one another are compiled together
+_DEATH = 70  # exit status when the loop dies: EX_SOFTWARE of sysexits.h
+
+
+class Engine(Protocol):
+    """What compiles: `controller.compiler.program.Compiler`, or a stand-in."""
+
+    def update(self, snapshot: Snapshot, observed: Observed) -> Any:
+        """A `controller.compiler.program.Program`."""
+
+
+class SnapshotRefused(Exception):
+    """There is no snapshot to follow, or it must not be followed; the text says why."""
+
+
+def read_snapshot(path: Path | None, present: Snapshot | None) -> Snapshot:
+    """The snapshot in a file. Raises SnapshotRefused for one that is unreadable, incomplete or older than `present`:
+    a store that was rolled back must not take flows away."""
+    if path is None:
+        raise SnapshotRefused("none was given (--snapshot FILE)")
+    try:
+        snapshot = from_json(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, CodecError) as error:
+        raise SnapshotRefused(f"{path}: {error}") from error
+    if present is not None and snapshot.generation < present.generation:
+        raise SnapshotRefused(f"{path} has generation {snapshot.generation}, {present.generation} is in force")
+    return snapshot
+
+
+class Daemon:
+    """The working loop. It alone touches the fleet, so nothing in it needs a lock."""
+
+    def __init__(self, switches: Switches, engine: Engine, snapshot: Path | None, settle_s: float) -> None:
+        self._inbox = switches.inbox
+        self._engine = engine
+        self._path = snapshot
+        self._fleet = Fleet()
+        self._progress = Progress(self._fleet, switches.counters)
+        self._watches: dict[str, ChassisWatch] = {}
+        self._compiled: Any = None  # what the last program was compiled from
+        self._changed: float | None = None  # since when there are observations that were not compiled
+        self._settle_s = settle_s
+        self._settle_until: float | None = None
+
+    def run(self, publish: Callable[[dict[str, Any]], None]) -> None:
+        """Works for ever; `publish` gets the status after every turn."""
+        self.reload()
+        while True:
+            self._progress.stale = self._changed is not None
+            publish(self._progress.status())
+            self._inbox.wait(self._patience())
+            self.turn()
+
+    def turn(self) -> None:
+        """Takes all news, compiles if they change anything, and sends what is due."""
+        for news in self._inbox.take():
+            if isinstance(news, ChassisNews):
+                self._hear_chassis(news)
+            elif callable(news):
+                news()
+            else:
+                self._fleet.hear(news)
+                if not isinstance(news, Answer):
+                    self._changed = self._changed or time.monotonic()
+        if self._may_compile():
+            self._compile()
+        for _ in self._fleet.advance():
+            eventlet.sleep(0)  # echo requests of other switches must not wait
+
+    def reload(self) -> None:
+        """Reads the snapshot file. One that is refused changes nothing."""
+        try:
+            snapshot = read_snapshot(self._path, self._progress.snapshot)
+        except SnapshotRefused as refused:
+            LOG.error("snapshot refused: %s", refused)
+            self._progress.snapshot_problem = str(refused)
+            return
+        self._progress.snapshot, self._progress.snapshot_problem = snapshot, None
+        self._settle_until = self._settle_until or time.monotonic() + self._settle_s
+        self._compiled = None
+        self._watch(snapshot)
+        LOG.info("snapshot: generation %d", snapshot.generation)
+
+    # ---- inside
+
+    def _watch(self, snapshot: Snapshot) -> None:
+        """Watches exactly the databases the snapshot names."""
+        wanted = {chassis.name: chassis for chassis in snapshot.chassis if chassis.ovsdb is not None}
+        for name, watch in list(self._watches.items()):
+            if wanted.get(name) != watch.chassis:
+                watch.stop()
+                del self._watches[name]
+                self._progress.plugs.pop(name, None)
+                self._progress.problems.pop(name, None)
+        for name, chassis in wanted.items():
+            if name not in self._watches:
+                self._watches[name] = ChassisWatch(chassis, self._inbox)
+
+    def _hear_chassis(self, news: ChassisNews) -> None:
+        if news.chassis not in self._watches:
+            return
+        if news.plugs is None:
+            self._progress.problems[news.chassis] = news.problem or "its database cannot be read"
+            return
+        self._progress.problems.pop(news.chassis, None)
+        self._progress.plugs[news.chassis] = news.plugs
+        self._changed = self._changed or time.monotonic()
+
+    def _known(self, chassis: Chassis) -> bool:
+        """Whether it is known what is plugged into the chassis."""
+        return chassis.ovsdb is None or chassis.name in self._progress.plugs
+
+    def _may_compile(self) -> bool:
+        """Whether it is time: something changed, no more is about to, and enough is known.
+
+        After a restart everything must have been heard before the first flow is sent. Otherwise a port that was not
+        heard of yet would be taken for unplugged, and its flows removed.
+        """
+        snapshot = self._progress.snapshot
+        if snapshot is None:
+            return False
+        if not self._progress.settled:
+            heard = all(map(self._fleet.connection, self._progress.names))
+            heard = heard and all(map(self._known, snapshot.chassis))
+            assert self._settle_until is not None
+            self._progress.settled = heard or time.monotonic() >= self._settle_until
+        if not self._progress.settled:
+            return False
+        return self._compiled is None or self._unread() >= _COALESCE_S
+
+    def _unread(self) -> float:
+        """For how long there have been observations that were not compiled, in seconds."""
+        return -1.0 if self._changed is None else time.monotonic() - self._changed
+
+    def _compile(self) -> None:
+        snapshot = self._progress.snapshot
+        assert snapshot is not None
+        self._changed = None
+        observed = self._observe()
+        blind = {chassis.int_dpid for chassis in snapshot.chassis if not self._known(chassis)}
+        if (observed, blind) == self._compiled:
+            return
+        program = self._engine.update(snapshot, observed)
+        self._compiled = observed, blind
+        self._progress.because, self._progress.plugged = program.because, observed.plugged
+        self._fleet.aim(
+            {
+                dpid: Target(snapshot.generation, flows, program.tables.get(dpid, {}))
+                for dpid, flows in program.flows.items()
+                if dpid not in blind
+            }
+        )
+
+    def _observe(self) -> Observed:
+        plugged = {
+            (chassis, port): ofport
+            for chassis, plugs in self._progress.plugs.items()
+            for port, ofport in plugs.plugged.items()
+        }
+        known = self._progress.names  # what strangers report must not make work
+        return Observed(plugged, frozenset((dpid, port) for dpid, port in self._fleet.down() if dpid in known))
+
+    def _patience(self) -> float:
+        waits = [_TICK_S]
+        silence = self._fleet.check_silence()
+        if silence is not None:
+            waits.append(silence)
+        if self._changed is not None and self._progress.settled:
+            waits.append(max(0.0, _COALESCE_S - self._unread()))
+        return min(waits)
+
+
+class Overclos(Switches):
+    """The application that Ryu loads. The launcher's options say what it reads and where it tells."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        options = cfg.CONF
+        if options.log_config_file is None:
+            _date_log_lines()
+        tls = options.ctl_privkey is not None and options.ctl_cert is not None
+        claim(options.ofp_listen_host, options.ofp_ssl_listen_port if tls else options.ofp_tcp_listen_port)
+
+    def start(self) -> Any:
+        super().start()
+        return eventlet.spawn(self._work)
+
+    def _work(self) -> None:
+        options = cfg.CONF
+        try:
+            path = Path(options.snapshot) if options.snapshot else None
+            daemon = Daemon(self, load_engine(options.engine), path, options.settle_s)
+            status = StatusSocket(options.status_socket) if options.status_socket else None
+            _heed_signals(lambda: self.inbox.put(daemon.reload), status)
+            daemon.run(status.publish if status else lambda _: None)
+        except Exception:
+            # Ryu would log this and stay up, deaf. A dead loop must end the process, so that it is started again.
+            LOG.critical("the working loop died", exc_info=True)
+            logging.shutdown()
+            os._exit(_DEATH)
+
+
+def claim(host: str, port: int) -> None:
+    """Ends the process when it cannot listen there alone: Ryu would stay up without a socket, or share the port with
+    another controller, and each would then know half of the switches."""
+    try:
+        with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            probe.bind((host, port))
+            probe.listen()
+    except OSError as error:
+        words = os.strerror(error.errno) if error.errno else str(error)
+        sys.exit(f"cannot listen on {host}:{port}: {words} (see --ofp-listen-host and --ofp-tcp-listen-port)")
+
+
+def _date_log_lines() -> None:
+    """Ryu's own format is the bare text."""
+    for handler in logging.getLogger().handlers:
+        handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
+
+
+def load_engine(name: str) -> Engine:
+    """An instance of the class `module:class`."""
+    module, _, attribute = name.partition(":")
+    engine: Engine = getattr(importlib.import_module(module), attribute)()
+    return engine
+
+
+def _heed_signals(reload: Callable[[], None], status: StatusSocket | None) -> None:
+    """SIGHUP reads the snapshot again; SIGTERM and SIGINT end the process at once and leave every flow as it is."""
+
+    def leave(number: int, _: Any) -> None:
+        if status is not None:
+            Path(status.path).unlink(missing_ok=True)
+        sys.stdout.flush()
+        logging.shutdown()
+        os._exit(0)
+
+    signal.signal(signal.SIGTERM, leave)
+    signal.signal(signal.SIGINT, leave)
+    signal.signal(signal.SIGHUP, lambda *_: None)
+    # A handler cannot wake eventlet's hub out of its poll; a byte on a socket can.
+    reading, writing = socket.socketpair()
+    writing.setblocking(False)
+    signal.set_wakeup_fd(writing.fileno(), warn_on_full_buffer=False)
+    eventlet.spawn(_read_signals, reading, writing, reload)
+
+
+def _read_signals(reading: socket.socket, writing: socket.socket, reload: Callable[[], None]) -> None:
+    while numbers := reading.recv(64):
+        if signal.SIGHUP in numbers:
+            reload()

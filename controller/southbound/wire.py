@@ -1,0 +1,334 @@
+"""Flows on the OpenFlow 1.4 wire: `Flow` to flow-mod bytes, flow-statistics bytes back to equal `Flow` values.
+
+Our own codec because it is several times faster than Ryu's and because the read-back must be canonical: Open vSwitch
+keeps a flow in its own form and names some fields differently when it reports them. What comes back here equals what
+was sent.
+Layouts: OpenFlow Switch Specification 1.4.0 (7.2 to 7.3) and Open vSwitch's `nicira-ext.h`.
+"""
+
+import struct
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+
+from controller.flows.action import Action, Bits, DecTtl, Goto, Load, Move, Output, OutputBits, Spread
+from controller.flows.flow import Flow, FlowKey
+from controller.flows.match import Match, Term
+from controller.pipeline.headers import HEADERS, NXM_1, Header
+
+VERSION = 5  # OpenFlow 1.4
+FLOW_MOD = 14
+ADD, DELETE_STRICT = 0, 4
+ANY = 0xFFFFFFFF
+NICIRA = 0x00002320
+
+_MOD = struct.Struct("!BBHIQQBBHHHIIIHH")
+_MATCH = struct.Struct("!HH")
+_PADDING = tuple(map(bytes, range(8)))
+_STATS = struct.Struct("!HBxIIHHHHH2xQQQ")
+_OUTPUT, _DEC_TTL, _SET_FIELD, _EXPERIMENTER = 0, 24, 25, 0xFFFF
+_REG_MOVE, _REG_LOAD, _BUNDLE_LOAD, _OUTPUT_REG = 6, 7, 13, 15
+_GOTO_TABLE, _APPLY_ACTIONS = 1, 4
+_HRW, _SYMMETRIC_L3L4_UDP, _OFPORT = 1, 3, 0x00000002  # bundle: algorithm, hash fields, member type NXM_OF_IN_PORT
+_NO_PACKET = 0  # max_len of an output: only meaningful towards the controller
+
+# Prerequisites come first on the wire (eth_type before ip_dst): the table of headers is in that order.
+_RANK = {name: rank for rank, name in enumerate(HEADERS)}
+# Open vSwitch reports operands of load, move, output and bundle by their older NXM names.
+_NXM_0 = 0x0000
+_NXM_NAMES = {
+    (_NXM_0, 1): "eth_dst",
+    (_NXM_0, 2): "eth_src",
+    (_NXM_0, 3): "eth_type",
+    (_NXM_0, 6): "ip_proto",
+    (_NXM_0, 7): "ip_src",
+    (_NXM_0, 8): "ip_dst",
+    (_NXM_0, 9): "tcp_src",
+    (_NXM_0, 10): "tcp_dst",
+    (_NXM_0, 11): "udp_src",
+    (_NXM_0, 12): "udp_dst",
+    (_NXM_0, 15): "arp_op",
+    (_NXM_0, 16): "arp_spa",
+    (_NXM_0, 17): "arp_tpa",
+    (NXM_1, 16): "tun_id",
+    (NXM_1, 17): "arp_sha",
+    (NXM_1, 18): "arp_tha",
+}
+_BY_CODE = {(header.oxm_class, header.oxm_field): header for header in HEADERS.values()} | {
+    code: HEADERS[name] for code, name in _NXM_NAMES.items()
+}
+
+
+class WireError(ValueError):
+    """Bytes that are not the message they claim to be, or a value that no OpenFlow message can carry."""
+
+
+class _Unknown(Exception):
+    """A well-formed part that none of our flows has; the flow around it is a foreign one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Foreign:
+    """A flow on a switch that cannot be one of ours. `match` is None when it matches on what we have no name for;
+    `raw_match` is its ofp_match as read, which is enough to delete it."""
+
+    table: int
+    priority: int
+    cookie: int
+    raw_match: bytes
+    match: Match | None
+
+    @property
+    def key(self) -> FlowKey | None:
+        return None if self.match is None else (self.table, self.priority, self.match)
+
+
+def flow_mod(flow: Flow, command: int = ADD) -> bytes:
+    """A flow-mod with transaction id 0. DELETE_STRICT names the flow by table, priority and match alone."""
+    adds = command == ADD
+    tail = encode_match(flow.match) + encode_instructions(flow.actions if adds else ())
+    return _flow_mod(command, flow.table, flow.priority, flow.cookie if adds else 0, tail)
+
+
+def delete_foreign(foreign: Foreign) -> bytes:
+    """A strict delete with transaction id 0 of a flow that is not ours."""
+    return _flow_mod(DELETE_STRICT, foreign.table, foreign.priority, 0, foreign.raw_match)
+
+
+def _flow_mod(command: int, table: int, priority: int, cookie: int, tail: bytes) -> bytes:
+    """`tail` is match and instructions. No timeout, no flag, no buffered packet, any output port and group."""
+    length = _MOD.size + len(tail)
+    return (
+        _MOD.pack(VERSION, FLOW_MOD, length, 0, cookie, 0, table, command, 0, 0, priority, ANY, ANY, ANY, 0, 0) + tail
+    )
+
+
+# ---- match
+
+
+def encode_match(match: Match) -> bytes:
+    """The ofp_match of `match`, padded to eight bytes."""
+    oxms = b"".join([oxm for _, oxm in sorted([_oxm(term) for term in match])])
+    return _MATCH.pack(1, 4 + len(oxms)) + oxms + _PADDING[-(4 + len(oxms)) % 8]
+
+
+@lru_cache(maxsize=1 << 17)
+def _oxm(term: Term) -> tuple[int, bytes]:
+    """A field's place in the order of the wire, and its bytes."""
+    name, value, mask = term
+    header = HEADERS[name]
+    size = _size(header)
+    if mask is None:
+        return _RANK[name], _code(header) + value.to_bytes(size, "big")
+    return _RANK[name], _code(header, masked=True) + value.to_bytes(size, "big") + mask.to_bytes(size, "big")
+
+
+def _size(header: Header) -> int:
+    return (header.bits + 7) // 8
+
+
+def _code(header: Header, masked: bool = False) -> bytes:
+    size = _size(header) * (2 if masked else 1)
+    return struct.pack("!HBB", header.oxm_class, header.oxm_field << 1 | masked, size)
+
+
+@lru_cache(maxsize=1 << 17)
+def decode_match(raw: bytes) -> Match | None:
+    """The match of the OXM fields `raw` (without ofp_match header and padding), or None when it is not ours."""
+    terms: list[Term] = []
+    for code, value, mask in _oxms(raw):
+        header = _BY_CODE.get(code)
+        if header is None:
+            return None
+        terms.append((header.name, value, None if mask == (1 << header.bits) - 1 else mask))
+    return tuple(sorted(terms))
+
+
+def _oxms(raw: bytes) -> Iterator[tuple[tuple[int, int], int, int | None]]:
+    at = 0
+    while at < len(raw):
+        if at + 4 > len(raw) or at + 4 + raw[at + 3] > len(raw):
+            raise WireError(f"match field cut off at byte {at} of {len(raw)}")
+        (oxm_class,), field, size = struct.unpack_from("!H", raw, at), raw[at + 2], raw[at + 3]
+        body = raw[at + 4 : at + 4 + size]
+        half = size // 2
+        mask = int.from_bytes(body[half:], "big") if field & 1 else None
+        yield (oxm_class, field >> 1), int.from_bytes(body[:half] if field & 1 else body, "big"), mask
+        at += 4 + size
+
+
+# ---- actions
+
+
+@lru_cache(maxsize=1 << 16)
+def encode_instructions(actions: tuple[Action, ...]) -> bytes:
+    """Apply-actions for everything but the final Goto; no instruction at all drops."""
+    goto = b""
+    if actions and isinstance(actions[-1], Goto):
+        goto = struct.pack("!HHB3x", _GOTO_TABLE, 8, actions[-1].table)
+        actions = actions[:-1]
+    if not actions:
+        return goto
+    body = b"".join([_ENCODERS[type(action)](action) for action in actions])
+    return struct.pack("!HH4x", _APPLY_ACTIONS, 8 + len(body)) + body + goto
+
+
+def _operand(bits: Bits) -> bytes:
+    return _code(HEADERS[bits.header])
+
+
+def _span(bits: Bits) -> int:
+    return bits.low << 6 | bits.width - 1
+
+
+def _nicira(subtype: int, body: bytes) -> bytes:
+    body += bytes(-(10 + len(body)) % 8)
+    return struct.pack("!HHIH", _EXPERIMENTER, 10 + len(body), NICIRA, subtype) + body
+
+
+def _encode_load(action: Load) -> bytes:
+    header = HEADERS[action.bits.header]
+    if (action.bits.low, action.bits.width) == (0, header.bits):
+        field = _code(header) + action.value.to_bytes(_size(header), "big")
+        padding = -(4 + len(field)) % 8
+        return struct.pack("!HH", _SET_FIELD, 4 + len(field) + padding) + field + bytes(padding)
+    return _nicira(_REG_LOAD, struct.pack("!H4sQ", _span(action.bits), _code(header), action.value))
+
+
+def _encode_move(action: Move) -> bytes:
+    source, target = action.source, action.target
+    spans = struct.pack("!HHH", source.width, source.low, target.low)
+    return _nicira(_REG_MOVE, spans + _operand(source) + _operand(target))
+
+
+def _encode_spread(action: Spread) -> bytes:
+    head = struct.pack(
+        "!HHHIHH4s4x", _HRW, _SYMMETRIC_L3L4_UDP, action.basis, _OFPORT, len(action.members), _span(action.target),
+        _operand(action.target),
+    )  # fmt: skip
+    return _nicira(_BUNDLE_LOAD, head + struct.pack(f"!{len(action.members)}H", *action.members))
+
+
+def _encode_output(action: Output) -> bytes:
+    return struct.pack("!HHIH6x", _OUTPUT, 16, action.port, _NO_PACKET)
+
+
+def _encode_output_bits(action: OutputBits) -> bytes:
+    return _nicira(_OUTPUT_REG, struct.pack("!H4sH6x", _span(action.bits), _operand(action.bits), _NO_PACKET))
+
+
+def _encode_goto(action: Goto) -> bytes:
+    raise WireError(f"goto table {action.table} is not the last action")
+
+
+_ENCODERS: dict[type, Callable[..., bytes]] = {
+    Load: _encode_load,
+    Move: _encode_move,
+    Spread: _encode_spread,
+    Output: _encode_output,
+    OutputBits: _encode_output_bits,
+    DecTtl: lambda _: struct.pack("!HH4x", _DEC_TTL, 8),
+    Goto: _encode_goto,
+}
+
+
+@lru_cache(maxsize=1 << 16)
+def decode_instructions(raw: bytes) -> tuple[Action, ...] | None:
+    """The actions of an instruction list, or None when some are not ours."""
+    actions: list[Action] = []
+    try:
+        for kind, body in _items(raw):
+            if kind == _APPLY_ACTIONS:
+                actions += [_action(kind, item) for kind, item in _items(body[8:])]
+            elif kind == _GOTO_TABLE:
+                actions.append(Goto(body[4]))
+            else:
+                return None
+    except _Unknown:
+        return None
+    return tuple(actions)
+
+
+def _items(raw: bytes) -> Iterator[tuple[int, bytes]]:
+    at = 0
+    while at < len(raw):
+        if at + 8 > len(raw):
+            raise WireError(f"action or instruction cut off at byte {at} of {len(raw)}")
+        kind, length = struct.unpack_from("!HH", raw, at)
+        if length < 8 or at + length > len(raw):
+            raise WireError(f"action or instruction of length {length} at byte {at} of {len(raw)}")
+        yield kind, raw[at : at + length]
+        at += length
+
+
+def _action(kind: int, body: bytes) -> Action:
+    try:
+        if kind == _OUTPUT:
+            return Output(*struct.unpack_from("!I", body, 4))
+        if kind == _SET_FIELD:
+            header, size = _header(body[4:8])
+            return Load(Bits(header.name, 0, header.bits), int.from_bytes(body[8 : 8 + size], "big"))
+        if kind == _DEC_TTL:
+            return DecTtl()
+        if kind == _EXPERIMENTER and struct.unpack_from("!I", body, 4)[0] == NICIRA:
+            return _nicira_action(struct.unpack_from("!H", body, 8)[0], body[10:])
+    except struct.error as error:
+        raise WireError(f"action of type {kind} too short: {error}") from error
+    raise _Unknown
+
+
+def _nicira_action(subtype: int, body: bytes) -> Action:
+    if subtype == _REG_LOAD:
+        span, operand, value = struct.unpack_from("!H4sQ", body)
+        return Load(_bits(operand, span >> 6, (span & 0x3F) + 1), value)
+    if subtype == _REG_MOVE:
+        width, source_low, target_low, source, target = struct.unpack_from("!HHH4s4s", body)
+        return Move(_bits(source, source_low, width), _bits(target, target_low, width))
+    if subtype == _OUTPUT_REG:
+        span, operand = struct.unpack_from("!H4s", body)
+        return OutputBits(_bits(operand, span >> 6, (span & 0x3F) + 1))
+    if subtype == _BUNDLE_LOAD:
+        algorithm, fields, basis, kind, count, span, operand = struct.unpack_from("!HHHIHH4s4x", body)
+        if (algorithm, fields, kind) == (_HRW, _SYMMETRIC_L3L4_UDP, _OFPORT):
+            members = struct.unpack_from(f"!{count}H", body, 22)
+            return Spread(basis, members, _bits(operand, span >> 6, (span & 0x3F) + 1))
+    raise _Unknown
+
+
+def _bits(operand: bytes, low: int, width: int) -> Bits:
+    return Bits(_header(operand)[0].name, low, width)
+
+
+def _header(operand: bytes) -> tuple[Header, int]:
+    oxm_class, field, size = struct.unpack("!HBB", operand)
+    header = _BY_CODE.get((oxm_class, field >> 1))
+    if header is None or field & 1:
+        raise _Unknown
+    return header, size
+
+
+# ---- read-back
+
+
+def decode_flow_stats(body: bytes) -> Iterator[Flow | Foreign]:
+    """The flows in the body of one flow-statistics reply (after the 16 bytes of the multipart header).
+
+    A flow with a timeout or a flag is foreign, whatever it matches: none of ours has any.
+    """
+    at = 0
+    while at < len(body):
+        if at + _STATS.size + 8 > len(body):
+            raise WireError(f"flow entry cut off at byte {at} of {len(body)}")
+        length, table, _, _, priority, idle, hard, flags, importance, cookie, _, _ = _STATS.unpack_from(body, at)
+        start = at + _STATS.size
+        (match_length,) = struct.unpack_from("!H", body, start + 2)
+        after = start + (match_length + 7) // 8 * 8
+        if match_length < 4 or after > at + length or at + length > len(body):
+            raise WireError(f"flow entry of length {length} with a match of {match_length} at byte {at}")
+        match = decode_match(body[start + 4 : start + match_length])
+        actions = decode_instructions(body[after : at + length])
+        if match is None or actions is None or idle or hard or flags or importance:
+            yield Foreign(table, priority, cookie, body[start:after], match)
+        else:
+            yield Flow(table, priority, match, actions, cookie)
+        at += length

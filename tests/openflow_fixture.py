@@ -1,0 +1,101 @@
+"""A switch made of nothing but OpenFlow 1.4 messages: bytes in, bytes out. It keeps flows and does bundles as Open
+vSwitch does, and refuses what it is told to refuse."""
+
+import struct
+from collections.abc import Callable, Iterator
+
+from controller.flows.flow import Flow, FlowKey
+from controller.southbound import messages, wire
+
+_FLOW_MOD = struct.Struct("!BBHIQQBBHHHIIIHH")
+BAD_OUT_PORT = (2, 4)  # OFPET_BAD_ACTION, OFPBAC_BAD_OUT_PORT
+MSG_FAILED = (17, 13)  # OFPET_BUNDLE_FAILED, OFPBFC_MSG_FAILED
+
+
+class FakeSwitch:
+    """`refuses_on_add` and `refuses_on_commit` say which flows it does not take, and when it says so."""
+
+    def __init__(self) -> None:
+        self.flows: dict[FlowKey | bytes, Flow | wire.Foreign] = {}
+        self.seen: list[int] = []
+        self.refuses_on_add: Callable[[Flow], bool] = lambda _: False
+        self.refuses_on_commit: Callable[[Flow], bool] = lambda _: False
+        self._bundle: list[tuple[bytes, int, Flow]] = []
+
+    def take(self, data: bytes) -> list[bytes]:
+        """Everything it answers to the messages in `data`."""
+        return [answer for message in split(data) for answer in self._answers(message)]
+
+    def _answers(self, message: bytes) -> Iterator[bytes]:
+        kind, _, xid = messages.header(message)
+        self.seen.append(kind)
+        if kind == messages.MULTIPART_REQUEST:
+            yield from self._stats(xid)
+        elif kind == messages.BARRIER_REQUEST:
+            yield struct.pack("!BBHI", wire.VERSION, messages.BARRIER_REPLY, 8, xid)
+        elif kind == messages.BUNDLE_CONTROL:
+            yield from self._control(message, xid)
+        elif kind == messages.BUNDLE_ADD:
+            command, flow = read_flow_mod(message[16:])
+            if command == wire.ADD and self.refuses_on_add(flow):
+                yield error(xid, BAD_OUT_PORT)
+            else:
+                self._bundle.append((message, command, flow))
+
+    def _control(self, message: bytes, xid: int) -> Iterator[bytes]:
+        (kind,) = struct.unpack_from("!H", message, 12)
+        staged = list(self._bundle)
+        if kind != 0:
+            self._bundle.clear()
+        if kind == 4:
+            for add, command, flow in staged:
+                if command == wire.ADD and self.refuses_on_commit(flow):
+                    yield error(messages.header(add).xid, BAD_OUT_PORT)
+                    yield error(xid, MSG_FAILED)
+                    return
+            for _, command, flow in staged:
+                if command == wire.ADD:
+                    self.flows[flow.key] = flow
+                else:
+                    self.flows.pop(flow.key, None)
+        yield message[:12] + struct.pack("!H", kind + 1) + message[14:]
+
+    def _stats(self, xid: int) -> Iterator[bytes]:
+        """Two parts, the second maybe empty."""
+        entries = [stats_entry(flow) for flow in self.flows.values()]
+        half = len(entries) // 2
+        for part, more in ((entries[:half], 1), (entries[half:], 0)):
+            body = b"".join(part)
+            head = struct.pack("!BBHIHH4x", wire.VERSION, messages.MULTIPART_REPLY, 16 + len(body), xid, 1, more)
+            yield head + body
+
+
+def split(data: bytes) -> Iterator[bytes]:
+    at = 0
+    while at < len(data):
+        (length,) = struct.unpack_from("!H", data, at + 2)
+        yield data[at : at + length]
+        at += length
+
+
+def read_flow_mod(mod: bytes) -> tuple[int, Flow]:
+    """(command, flow) of a flow-mod, read by the read-back decoder."""
+    _, _, _, _, cookie, _, table, command, _, _, priority, *_ = _FLOW_MOD.unpack_from(mod)
+    (flow,) = wire.decode_flow_stats(_entry(table, priority, cookie, mod[48:]))
+    assert isinstance(flow, Flow)
+    return command, flow
+
+
+def stats_entry(flow: Flow | wire.Foreign) -> bytes:
+    if isinstance(flow, wire.Foreign):
+        return _entry(flow.table, flow.priority, flow.cookie, flow.raw_match, idle=9)
+    tail = wire.encode_match(flow.match) + wire.encode_instructions(flow.actions)
+    return _entry(flow.table, flow.priority, flow.cookie, tail)
+
+
+def error(xid: int, words: tuple[int, int]) -> bytes:
+    return struct.pack("!BBHIHH", wire.VERSION, messages.ERROR, 12, xid, *words)
+
+
+def _entry(table: int, priority: int, cookie: int, tail: bytes, idle: int = 0) -> bytes:
+    return struct.pack("!HBxIIHHHHH2xQQQ", 48 + len(tail), table, 1, 2, priority, idle, 0, 0, 0, cookie, 3, 4) + tail

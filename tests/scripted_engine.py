@@ -1,0 +1,21 @@
+"""An engine for the daemon under test: the program comes from a file, what was observed goes into another."""
+
+import os
+import pickle
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+PROGRAM, OBSERVED = "SCRIPTED_PROGRAM", "SCRIPTED_OBSERVED"
+
+
+class Scripted:
+    def update(self, snapshot: Any, observed: Any) -> SimpleNamespace:
+        place = Path(os.environ[OBSERVED])
+        draft = place.with_suffix(".draft")
+        draft.write_bytes(pickle.dumps((dict(observed.plugged), set(observed.down))))
+        draft.rename(place)
+        program = pickle.loads(Path(os.environ[PROGRAM]).read_bytes())
+        if isinstance(program, Exception):
+            raise program
+        return SimpleNamespace(**program)
