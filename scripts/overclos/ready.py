@@ -23,11 +23,11 @@ def status(path: Path, timeout: float = 2.0) -> dict[str, Any] | None:
 def await_socket(path: Path, alive: Callable[[], bool], timeout: float) -> None:
     """Block until a controller that is just starting listens. Raises NotReady when it ends instead."""
     deadline = time.monotonic() + timeout
-    while not path.exists():
+    while not _listens(path):
         if not alive():
             raise NotReady("the controller ended while it was starting")
         if time.monotonic() > deadline:
-            raise NotReady(f"the controller has not opened {path} after {timeout:.0f} s")
+            raise NotReady(f"the controller does not listen on {path} after {timeout:.0f} s")
         time.sleep(_LOOK_S)
 
 
@@ -46,6 +46,12 @@ def wait(path: Path, generation: int, timeout: float) -> dict[str, Any]:
     waiting = "; ".join(newest["waiting"][:5]) if newest and newest["waiting"] else "the controller said nothing more"
     more = len(newest["waiting"]) - 5 if newest else 0
     raise NotReady(f"not ready after {timeout:.0f} s: {waiting}" + (f"; and {more} more" if more > 0 else ""))
+
+
+def _listens(path: Path) -> bool:
+    """Whether somebody listens there; a socket file alone may be left from a controller that was killed."""
+    with socket.socket(socket.AF_UNIX) as connection:
+        return connection.connect_ex(str(path)) == 0
 
 
 def _updates(path: Path, deadline: float) -> Iterator[dict[str, Any]]:

@@ -1,5 +1,5 @@
-"""How long `examples/two-tenants.yaml` (k=4, 16 server chassis) takes from `overclos up` to all flows confirmed, how long
-its proof takes, and what memory it needs."""
+"""How long `examples/two-tenants.yaml` (k=4, 16 server chassis) takes from `overclos up` to all flows confirmed, how
+long its proof takes, and what memory it needs."""
 
 import json
 import statistics
@@ -18,7 +18,7 @@ AIM_UP_S, AIM_TEST_S = 6.0, 30.0
 
 
 def row(samples: int = 5) -> dict[str, Any]:
-    """Medians of whole commands, in seconds, and the lab's memory in MiB (proportional set size of all its processes)."""
+    """Medians of whole commands, in seconds, and the lab's memory in MiB (proportional set size of its processes)."""
     measured = [_sample() for _ in range(samples)]
     median = {key: round(statistics.median(sample[key] for sample in measured), 3) for key in measured[0]}
     met = median["up_s"] <= AIM_UP_S and median["test_s"] <= AIM_TEST_S

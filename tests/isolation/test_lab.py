@@ -136,7 +136,6 @@ def test_a_controller_that_is_killed_and_started_again_costs_no_packet_and_no_fl
     ping = lab.spawn("red.prod.a", argv, stdout=subprocess.PIPE, text=True)
     lab.daemons()[lifecycle.CONTROLLER].process.signal(signal.SIGKILL)
     lab.stop_daemon(lifecycle.CONTROLLER)
-    lifecycle.socket_path(lab).unlink(missing_ok=True)
     lifecycle.start_controller(lab)
     ready.await_socket(lifecycle.socket_path(lab), lambda: lifecycle.controller_alive(lab), 20)
     status = lifecycle.await_ready(lab, 20)
