@@ -29,6 +29,11 @@ class Connection:
         self._datapath = datapath
         self._inbox = inbox
 
+    @property
+    def known(self) -> bool:
+        """Whether this is a switch that somebody wants something of."""
+        return self.session.flows is not None  # they are read as soon as there is a target
+
     def hears(self) -> None:
         self.last_heard = time.monotonic()
 

@@ -2,15 +2,18 @@
 
 import logging
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
+from typing import Any
 
 from controller.flows.flow import Flow
 from controller.southbound.connection import Answer, Connected, Connection, Disconnected, PortChanged
+from controller.southbound.limits import Complaints
 from controller.southbound.reconciler import Target
 from controller.southbound.wire import WireError
 
 LOG = logging.getLogger(__name__)
 RESERVED_PORTS = 0xFFFFFF00  # from here on OpenFlow port numbers are not ports with a cable
+_MAX_STRANGERS = 1024  # remembered after they left
 SILENCE_S = 2.0  # a connection that does not answer an echo for so long makes way for a new one
 News = Connected | Disconnected | Answer | PortChanged
 
@@ -30,6 +33,7 @@ class Fleet:
         self._ports: dict[int, dict[int, bool]] = {}
         self._asked: dict[int, float] = {}  # dpid -> when its silent connection was asked for a sign of life
         self._strangers: set[int] = set()
+        self._complaints = Complaints()
         self._busy: dict[int, None] = {}  # dpids whose session may have something to send, in order
 
     def connection(self, dpid: int) -> Connection | None:
@@ -53,7 +57,7 @@ class Fleet:
             case Disconnected(connection):
                 if self._live.get(connection.dpid) is connection:
                     del self._live[connection.dpid]
-                    LOG.info("switch %#x: disconnected from %s", connection.dpid, connection.peer)
+                    LOG.log(self._weight(connection), "switch %#x: disconnected", connection.dpid)
             case Answer(connection, message):
                 if self._live.get(connection.dpid) is connection:
                     self._answer(connection, message)
@@ -69,7 +73,8 @@ class Fleet:
         for dpid in self._targets.keys() - targets.keys():
             del self._targets[dpid]
         for dpid in self.strangers - self._strangers:
-            LOG.warning("switch %#x at %s is not in the snapshot: nothing is sent to it", dpid, self._live[dpid].peer)
+            text = f"switch {dpid:#x} at {self._live[dpid].peer} is not in the snapshot: nothing is sent to it"
+            self._complaints.warn(LOG, "strangers", text)
         self._strangers = set(self.strangers)
 
     def advance(self) -> Iterator[None]:
@@ -108,18 +113,24 @@ class Fleet:
         live = self._live.get(dpid)
         if live is not None:
             self.alarms[dpid] = f"second connection from {connection.peer} refused, {live.peer} is connected"
-            LOG.warning("switch %#x: %s", dpid, self.alarms[dpid])
+            self._complaints.warn(LOG, f"{dpid}", f"switch {dpid:#x}: {self.alarms[dpid]}")
             connection.close()
             if dpid not in self._asked:
                 self._asked[dpid] = time.monotonic()
                 live.ask_for_life()
             return
-        LOG.info("switch %#x: connected from %s", dpid, connection.peer)
+        LOG.log(self._weight(connection), "switch %#x: connected from %s", dpid, connection.peer)
+        for said in (self._ports, self.alarms, self.errors):
+            _forget(said, self._targets.keys() | self._live.keys())
         self._live[dpid] = connection
         self._ports[dpid] = {port: down for port, down in connection.ports.items() if port < RESERVED_PORTS}
         if dpid in self._targets:
             connection.session.aim(self._targets[dpid])
             self._busy[dpid] = None
+
+    def _weight(self, connection: Connection) -> int:
+        """Log level of the coming and going of a switch: anybody may call himself one."""
+        return logging.INFO if connection.dpid in self._targets or not self._targets else logging.DEBUG
 
     def _set_target(self, dpid: int, target: Target) -> None:
         self._targets[dpid] = target
@@ -152,3 +163,10 @@ class Fleet:
         self.errors[connection.dpid] = why
         self._live.pop(connection.dpid, None)
         connection.close()
+
+
+def _forget(said: dict[int, Any], keep: Set[int]) -> None:
+    """What switches that nobody wants anything of said is not kept for ever."""
+    if len(said) > len(keep) + _MAX_STRANGERS:
+        for dpid in said.keys() - keep:
+            del said[dpid]

@@ -11,9 +11,9 @@ from ryu.controller.handler import DEAD_DISPATCHER, MAIN_DISPATCHER, set_ev_cls
 from ryu.ofproto import ofproto_v1_4
 
 from controller.southbound.connection import Connected, Connection, Disconnected, PortChanged, is_down
+from controller.southbound.guard import Guard
 from controller.southbound.inbox import Inbox
 from controller.southbound.reconciler import Counters
-from controller.southbound.tap import Tap
 
 
 class Switches(RyuApp):  # type: ignore[misc]  # Ryu has no types
@@ -25,8 +25,8 @@ class Switches(RyuApp):  # type: ignore[misc]  # Ryu has no types
         super().__init__(*args, **kwargs)
         self.inbox = Inbox()
         self.counters = Counters()
-        self._tap = Tap(self.counters)
-        self._tap.install()
+        self.guard = Guard(self.counters)
+        self.guard.install()
         self._connections: dict[Any, Connection] = {}
         self._epoch = 0
 
@@ -42,7 +42,7 @@ class Switches(RyuApp):  # type: ignore[misc]  # Ryu has no types
             self.counters.connections += 1
             connection = Connection(datapath, self._epoch, self.inbox, self.counters)
             self._connections[datapath] = connection
-            self._tap.listen(datapath, connection)
+            datapath.listener = connection
             self.inbox.put(Connected(connection))
 
     @set_ev_cls(ofp_event.EventOFPPortStatus, MAIN_DISPATCHER)  # type: ignore[untyped-decorator]

@@ -10,6 +10,7 @@ import struct
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 from controller.flows.action import Action, Bits, DecTtl, Goto, Load, Move, Output, OutputBits, Spread
 from controller.flows.flow import Flow, FlowKey
@@ -30,6 +31,7 @@ _OUTPUT, _DEC_TTL, _SET_FIELD, _EXPERIMENTER = 0, 24, 25, 0xFFFF
 _REG_MOVE, _REG_LOAD, _BUNDLE_LOAD, _OUTPUT_REG = 6, 7, 13, 15
 _GOTO_TABLE, _APPLY_ACTIONS = 1, 4
 _HRW, _SYMMETRIC_L3L4_UDP, _OFPORT = 1, 3, 0x00000002  # bundle: algorithm, hash fields, member type NXM_OF_IN_PORT
+_LONGEST_KEPT = 1024  # bytes
 _NO_PACKET = 0  # max_len of an output: only meaningful towards the controller
 
 # Prerequisites come first on the wire (eth_type before ip_dst): the table of headers is in that order.
@@ -325,10 +327,15 @@ def decode_flow_stats(body: bytes) -> Iterator[Flow | Foreign]:
         after = start + (match_length + 7) // 8 * 8
         if match_length < 4 or after > at + length or at + length > len(body):
             raise WireError(f"flow entry of length {length} with a match of {match_length} at byte {at}")
-        match = decode_match(body[start + 4 : start + match_length])
-        actions = decode_instructions(body[after : at + length])
+        match = _kept(decode_match, body[start + 4 : start + match_length])
+        actions = _kept(decode_instructions, body[after : at + length])
         if match is None or actions is None or idle or hard or flags or importance:
             yield Foreign(table, priority, cookie, body[start:after], match)
         else:
             yield Flow(table, priority, match, actions, cookie)
         at += length
+
+
+def _kept(decode: Any, raw: bytes) -> Any:
+    """The cached decoding of `raw`. None of ours is long, and what a switch made up must not fill the memory."""
+    return (decode if len(raw) <= _LONGEST_KEPT else decode.__wrapped__)(raw)

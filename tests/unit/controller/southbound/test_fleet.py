@@ -135,3 +135,16 @@ def test_a_malformed_answer_ends_the_connection_and_is_told() -> None:
     connect(fleet, 1)
     run(fleet)
     assert fleet.errors == {}
+
+
+def test_strangers_are_forgotten_and_told_of_sparingly(caplog: pytest.LogCaptureFixture) -> None:
+    fleet = Fleet()
+    fleet.aim({1: target(3)})
+    connect(fleet, 1, {1: True})
+    for dpid in range(100, 5000):
+        stranger = connect(fleet, dpid, {1: True})
+        assert connect(fleet, dpid).closed  # which gives an alarm
+        fleet.aim({1: target(3)})
+        fleet.hear(Disconnected(stranger))  # type: ignore[arg-type]
+    assert len(fleet.down()) <= 1100 and (1, 1) in fleet.down() and len(fleet.alarms) <= 1100
+    assert sum("not in the snapshot" in record.getMessage() for record in caplog.records) == 1

@@ -203,3 +203,13 @@ def ryu_action(action: Any) -> Any:
 
 def span(target: Bits) -> int:
     return target.low << 6 | target.width - 1
+
+
+def test_what_a_switch_makes_up_does_not_fill_the_memory() -> None:
+    wire.decode_instructions.cache_clear()
+    for number in range(50):
+        actions = struct.pack("!HHIQ", 0xFFFF, 16, 1, number) * 100
+        instructions = struct.pack("!HH4x", 4, 8 + len(actions)) + actions
+        entry = struct.pack("!H46xHH4x", 48 + 8 + len(instructions), 1, 4) + instructions
+        assert len(list(wire.decode_flow_stats(entry))) == 1
+    assert wire.decode_instructions.cache_info().currsize == 0
