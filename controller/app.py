@@ -15,10 +15,13 @@ from typing import Any, Protocol
 import eventlet
 from ryu import cfg
 
-from controller.model.codec import CodecError, from_json
+from controller.feeds import Feed, FileFeed, NoFeed, SnapshotNews, StoreFeed
 from controller.model.placement import Chassis, Observed
+from controller.model.realization import Realization
 from controller.model.snapshot import Snapshot
+from controller.northbound.store import Memory
 from controller.progress import Progress
+from controller.realized import realizations
 from controller.southbound.chassis import ChassisNews, ChassisWatch
 from controller.southbound.connection import Answer
 from controller.southbound.fleet import Fleet
@@ -28,7 +31,9 @@ from controller.southbound.switches import Switches
 
 LOG = logging.getLogger(__name__)
 OPTIONS = [
-    cfg.StrOpt("snapshot", help="JSON file with what should be; SIGHUP reads it again. Without one nothing is sent."),
+    cfg.StrOpt("snapshot", help="JSON file with what should be; SIGHUP reads it again"),
+    cfg.StrOpt("store", help="the store that says what should be, unix:PATH or tcp:HOST:PORT, instead of a file"),
+    cfg.StrOpt("seen", help="file to remember in how far the store was: an older one is not followed after a restart"),
     cfg.StrOpt("status-socket", help="unix socket that tells the status, one JSON object per line"),
     cfg.StrOpt("engine", default="controller.compiler.program:Compiler", help="compiler to use (module:class)"),
     cfg.FloatOpt("settle-s", default=10.0, help="longest wait for switches and chassis before the first flow is sent"),
@@ -47,33 +52,15 @@ class Engine(Protocol):
         """A `controller.compiler.program.Program`."""
 
 
-class SnapshotRefused(Exception):
-    """There is no snapshot to follow, or it must not be followed; the text says why."""
-
-
-def read_snapshot(path: Path | None, present: Snapshot | None) -> Snapshot:
-    """The snapshot in a file. Raises SnapshotRefused for one that is unreadable, incomplete or older than `present`:
-    a store that was rolled back must not take flows away."""
-    if path is None:
-        raise SnapshotRefused("none was given (--snapshot FILE)")
-    try:
-        snapshot = from_json(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, CodecError) as error:
-        raise SnapshotRefused(f"{path}: {error}") from error
-    if present is not None and snapshot.generation < present.generation:
-        raise SnapshotRefused(f"{path} has generation {snapshot.generation}, {present.generation} is in force")
-    return snapshot
-
-
 class Daemon:
     """The working loop. It alone touches the fleet, so nothing in it needs a lock."""
 
-    def __init__(self, switches: Switches, engine: Engine, snapshot: Path | None, settle_s: float) -> None:
+    def __init__(self, switches: Switches, engine: Engine, settle_s: float) -> None:
         self._inbox = switches.inbox
         self._engine = engine
-        self._path = snapshot
         self._fleet = Fleet()
         self._progress = Progress(self._fleet, switches.counters)
+        self.feed: Feed = NoFeed(self._inbox)
         self._watches: dict[str, ChassisWatch] = {}
         self._compiled: Any = None  # what the last program was compiled from
         self._changed: float | None = None  # since when there are observations that were not compiled
@@ -82,7 +69,8 @@ class Daemon:
 
     def run(self, publish: Callable[[dict[str, Any]], None]) -> None:
         """Works for ever; `publish` gets the status after every turn."""
-        self.reload()
+        self.feed.refresh()
+        self.turn()
         while True:
             self._progress.stale = self._changed is not None
             publish(self._progress.status())
@@ -94,8 +82,8 @@ class Daemon:
         for news in self._inbox.take():
             if isinstance(news, ChassisNews):
                 self._hear_chassis(news)
-            elif callable(news):
-                news()
+            elif isinstance(news, SnapshotNews):
+                self._hear_snapshot(news)
             else:
                 self._fleet.hear(news)
                 if not isinstance(news, Answer):
@@ -104,22 +92,28 @@ class Daemon:
             self._compile()
         for _ in self._fleet.advance():
             eventlet.sleep(0)  # echo requests of other switches must not wait
+        if self._progress.settled:
+            self.feed.confirm()
 
-    def reload(self) -> None:
-        """Reads the snapshot file. One that is refused changes nothing."""
-        try:
-            snapshot = read_snapshot(self._path, self._progress.snapshot)
-        except SnapshotRefused as refused:
-            LOG.error("snapshot refused: %s", refused)
-            self._progress.snapshot_problem = str(refused)
+    def realizations(self) -> dict[str, Realization]:
+        """How far every bridge of the snapshot in force is. Means nothing before the loop has settled."""
+        return realizations(self._progress)
+
+    # ---- inside
+
+    def _hear_snapshot(self, news: SnapshotNews) -> None:
+        """Takes over a new snapshot. Whatever is not one changes nothing but the status."""
+        if news.problem != self._progress.snapshot_problem and news.problem is not None:
+            LOG.error("snapshot: %s", news.problem)
+        self._progress.snapshot_problem = news.problem
+        snapshot = news.snapshot
+        if snapshot is None:
             return
-        self._progress.snapshot, self._progress.snapshot_problem = snapshot, None
+        self._progress.snapshot = snapshot
         self._settle_until = self._settle_until or time.monotonic() + self._settle_s
         self._compiled = None
         self._watch(snapshot)
         LOG.info("snapshot: generation %d", snapshot.generation)
-
-    # ---- inside
 
     def _watch(self, snapshot: Snapshot) -> None:
         """Watches exactly the databases the snapshot names."""
@@ -183,7 +177,7 @@ class Daemon:
         self._progress.because, self._progress.plugged = program.because, observed.plugged
         self._fleet.aim(
             {
-                dpid: Target(snapshot.generation, flows, program.tables.get(dpid, {}))
+                dpid: Target(snapshot.generation, flows, flows.version, program.tables.get(dpid, {}))
                 for dpid, flows in program.flows.items()
                 if dpid not in blind
             }
@@ -216,6 +210,8 @@ class Overclos(Switches):
         options = cfg.CONF
         if options.log_config_file is None:
             _date_log_lines()
+        if options.store and options.snapshot:
+            sys.exit("--store and --snapshot both say what should be (give one of them)")
         tls = options.ctl_privkey is not None and options.ctl_cert is not None
         claim(options.ofp_listen_host, options.ofp_ssl_listen_port if tls else options.ofp_tcp_listen_port)
 
@@ -226,10 +222,14 @@ class Overclos(Switches):
     def _work(self) -> None:
         options = cfg.CONF
         try:
-            path = Path(options.snapshot) if options.snapshot else None
-            daemon = Daemon(self, load_engine(options.engine), path, options.settle_s)
+            daemon = Daemon(self, load_engine(options.engine), options.settle_s)
+            if options.store:
+                memory = Memory(Path(options.seen)) if options.seen else None
+                daemon.feed = StoreFeed(options.store, self.inbox, daemon.realizations, memory)
+            elif options.snapshot:
+                daemon.feed = FileFeed(Path(options.snapshot), self.inbox)
             status = StatusSocket(options.status_socket) if options.status_socket else None
-            _heed_signals(lambda: self.inbox.put(daemon.reload), status)
+            _heed_signals(daemon.feed.refresh, status)
             daemon.run(status.publish if status else lambda _: None)
         except Exception:
             # Ryu would log this and stay up, deaf. A dead loop must end the process, so that it is started again.

@@ -3,42 +3,61 @@
 Pure and deterministic: the result depends on names, not on the order in the file. What can be made from a name alone
 (VNI, MAC) is, so that adding an object leaves the others as they are; a collision moves the later name in order.
 Addresses and servers are given out in natural order of ids (`web2` before `web10`) after the fixed ones.
+
+What exists already keeps what it has: a running network is changed by what the user changed and by nothing else.
 """
 
 import hashlib
 import heapq
-import re
 from collections import Counter
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence, Set
 from ipaddress import IPv4Address, IPv4Network
+from itertools import chain
 
 from controller.model.addresses import gateway
 from controller.model.encapsulation import VNI_BITS
-from controller.model.problem import InvalidIntent
+from controller.model.order import natural
+from controller.model.parts import Elsewhere
+from controller.model.problem import InvalidIntent, Path, Problem
 from controller.model.request import WantedInstance, WantedSubnet, read_request
 from controller.model.snapshot import Intent
 from controller.model.tenancy import Instance, Port, Subnet, Tenant, Vpc
-from controller.model.validate import check_request
+from controller.model.validate import check_request, keeps_address
 
 PORT_NAME = "eth0"
 MADE_MACS = 0x02_80_00_00_00_00  # locally administered, and apart from the fabric's 02:00 + IPv4 address
 MADE_MAC_BITS = 39
 
 
-def allocate(tenants: object, servers: Sequence[str]) -> Intent:
+def allocate(
+    tenants: object,
+    servers: Sequence[str],
+    present: Intent | None = None,
+    retired: Set[tuple[str, str]] = frozenset(),
+    elsewhere: Elsewhere = Elsewhere(),
+) -> Intent:
     """The complete intent of the plain data under `tenants:`, in natural order of ids.
 
-    `servers` are the names of all servers in their order. Raises InvalidIntent for data that `validate` refuses.
+    servers:   names of all servers in their order.
+    present:   what there is now; what is left open keeps its present value.
+    retired:   ("vni", number) and ("address", `VPC/address`) that are gone from the intent but not yet from every
+               switch; they are not given out.
+    elsewhere: what the data does not hold, when it is one VPC only.
+
+    Raises InvalidIntent for data that `validate` refuses, and where every value left is retired.
     """
     request, problems = read_request(tenants)
-    problems += check_request(request, servers)
+    present = present or Intent()
+    problems += check_request(request, servers, present, elsewhere)
     if problems:
         raise InvalidIntent(problems)
     wanted = sorted(request.instances, key=lambda instance: natural(instance.id))
-    subnets = _subnets(request.subnets)
-    placed = _servers(wanted, servers)
-    addresses = _addresses(wanted, subnets)
-    macs = _macs(wanted)
+    ports = {port.instance: port for port in present.ports}
+    unusable = {number for kind, number in retired if kind == "vni"}
+    subnets = _subnets(request.subnets, present, {0, *map(int, unusable)} | elsewhere.vnis)
+    placed = _servers(wanted, servers, {one.id: one.server for one in present.instances}, elsewhere.load)
+    addresses = _addresses(wanted, subnets, ports, {value for kind, value in retired if kind == "address"})
+    macs = _macs(wanted, ports)
     return Intent(
         tenants=tuple(Tenant(name) for name in sorted(request.tenants, key=natural)),
         vpcs=tuple(sorted((Vpc(*pair) for pair in request.vpcs), key=lambda vpc: natural(vpc.id))),
@@ -48,33 +67,35 @@ def allocate(tenants: object, servers: Sequence[str]) -> Intent:
     )
 
 
-def natural(identifier: str) -> tuple[object, str]:
-    """A sort key of ids: name by name, digits by their number, so that `web2` comes before `web10`."""
-    return tuple(_natural_name(name) for name in identifier.split(".")), identifier
-
-
-def _natural_name(name: str) -> tuple[tuple[int, str], ...]:
-    parts = re.split(r"([0-9]+)", name)  # text, digits, text, digits, ..., text
-    return tuple((int(part), "") if index % 2 else (0, part) for index, part in enumerate(parts))
-
-
-def _subnets(wanted: Sequence[WantedSubnet]) -> tuple[Subnet, ...]:
-    taken: set[int] = {0}
+def _subnets(wanted: Sequence[WantedSubnet], present: Intent, taken: Set[int]) -> tuple[Subnet, ...]:
+    """`taken` are VNIs that must not be given out anew; what has one keeps it."""
+    kept = {subnet.id: subnet.vni for subnet in present.subnets}  # also those that go: their VNIs stay taken
+    used = {*taken, *kept.values()}
     result = []
     for one in sorted(wanted, key=lambda subnet: natural(subnet.id)):
         assert one.network is not None  # check_request has seen to it
-        vni = next(number for number in _numbers(one.id, VNI_BITS) if number not in taken)
-        taken.add(vni)
+        vni = kept.get(one.id)
+        if vni is None:
+            vni = next((number for number in _numbers(one.id, VNI_BITS) if number not in used), None)
+            if vni is None:
+                raise _retired(one.path, "VNI")
+            used.add(vni)
         result.append(Subnet(one.vpc, one.name, str(one.network), str(gateway(one.network)), vni))
     return tuple(result)
 
 
-def _macs(wanted: Sequence[WantedInstance]) -> dict[str, str]:
-    """Instance id -> MAC: the fixed one, or one made from the port's id that is free in the VPC."""
+def _retired(path: Path, what: str) -> InvalidIntent:
+    message = f"no {what} is left: those that were given back are not yet gone from every switch"
+    return InvalidIntent([Problem(path, message, "try again when the switches that are waited for have confirmed")])
+
+
+def _macs(wanted: Sequence[WantedInstance], ports: Mapping[str, Port]) -> dict[str, str]:
+    """Instance id -> MAC: the fixed one, the present one, or one made from the port's id that is free in the VPC."""
     result = {one.id: one.mac for one in wanted if one.mac}
-    taken = {(one.vpc, one.mac) for one in wanted if one.mac}
+    result |= {one.id: ports[one.id].mac for one in wanted if not one.mac and one.id in ports}
+    taken = {(one.vpc, result[one.id]) for one in wanted if one.id in result}
     for one in wanted:
-        if not one.mac:
+        if one.id not in result:
             made = (_mac(MADE_MACS | number) for number in _numbers(f"{one.id}.{PORT_NAME}", MADE_MAC_BITS))
             mac = next(mac for mac in made if (one.vpc, mac) not in taken)
             taken.add((one.vpc, mac))
@@ -92,26 +113,56 @@ def _numbers(identifier: str, bits: int) -> Iterator[int]:
     return ((start + step) % (1 << bits) for step in range(1 << bits))
 
 
-def _addresses(wanted: Sequence[WantedInstance], subnets: Sequence[Subnet]) -> dict[str, str]:
-    """Instance id -> address: the fixed one, or the lowest that is free in the subnet."""
-    fixed = {(one.subnet_id, one.ip) for one in wanted if one.ip}
-    free = {subnet.id: _free(subnet, fixed) for subnet in subnets}
-    return {one.id: str(one.ip or next(free[one.subnet_id])) for one in wanted}
+def _addresses(
+    wanted: Sequence[WantedInstance], subnets: Sequence[Subnet], ports: Mapping[str, Port], retired: Set[str]
+) -> dict[str, str]:
+    """Instance id -> address: the fixed one, the present one, or the lowest that is free in the subnet."""
+    networks = {subnet.id: IPv4Network(subnet.cidr) for subnet in subnets}
+    result = {one.id: str(one.ip) for one in wanted if one.ip}
+    for one in wanted:
+        if not one.ip and keeps_address(one, ports.get(one.id), networks[one.subnet_id]):
+            result[one.id] = ports[one.id].address
+    taken = {(one.subnet_id, result[one.id]) for one in wanted if one.id in result}
+    going = {(port.subnet, port.address) for port in ports.values()} - taken  # given out after all others
+    free = {one.id: chain(_free(one, taken | going, retired), _going(one, going, retired)) for one in subnets}
+    for one in wanted:
+        if one.id not in result:
+            address = next(free[one.subnet_id], None)
+            if address is None:
+                raise _retired(one.path, f"address in {networks[one.subnet_id]}")
+            result[one.id] = address
+    return result
 
 
-def _free(subnet: Subnet, fixed: Container[tuple[str, IPv4Address]]) -> Iterator[IPv4Address]:
-    hosts = IPv4Network(subnet.cidr).hosts()  # without network and broadcast address
-    return (host for host in hosts if str(host) != subnet.gateway and (subnet.id, host) not in fixed)
+def _free(subnet: Subnet, taken: Container[tuple[str, str]], retired: Container[str]) -> Iterator[str]:
+    for host in map(str, IPv4Network(subnet.cidr).hosts()):  # without network and broadcast address
+        if host != subnet.gateway and (subnet.id, host) not in taken and f"{subnet.vpc}/{host}" not in retired:
+            yield host
 
 
-def _servers(wanted: Sequence[WantedInstance], servers: Sequence[str]) -> dict[str, str]:
-    """Instance id -> server: the fixed one, or the least loaded, the first of equals; fixed ones load theirs first."""
+def _going(subnet: Subnet, going: Set[tuple[str, str]], retired: Container[str]) -> Iterator[str]:
+    """The addresses in a subnet that its present ports give up."""
+    network = IPv4Network(subnet.cidr)
+    own = sorted(IPv4Address(address) for name, address in going if name == subnet.id)
+    usable = (str(host) for host in own if host in network and host not in (network[0], network[-1]))
+    return (host for host in usable if host != subnet.gateway and f"{subnet.vpc}/{host}" not in retired)
+
+
+def _servers(
+    wanted: Sequence[WantedInstance], servers: Sequence[str], present: Mapping[str, str], elsewhere: Mapping[str, int]
+) -> dict[str, str]:
+    """Instance id -> server: the fixed one, the present one if there still is such a server, or the least loaded, the
+    first of equals; those that are placed already load theirs first."""
+    known = frozenset(servers)
     result = {one.id: one.server for one in wanted if one.server}
+    for one in wanted:
+        if not one.server and present.get(one.id) in known:
+            result[one.id] = present[one.id]
     load = Counter(result.values())
-    heap = [(load[name], index) for index, name in enumerate(servers)]
+    heap = [(load[name] + elsewhere.get(name, 0), index) for index, name in enumerate(servers)]
     heapq.heapify(heap)
     for one in wanted:
-        if not one.server:
+        if one.id not in result:
             count, index = heap[0]
             heapq.heapreplace(heap, (count + 1, index))
             result[one.id] = servers[index]

@@ -48,3 +48,6 @@ class Fabric:
     attachments: tuple[Attachment, ...] = ()
     links: tuple[Link, ...] = ()
     router_mac: str = "02:00:5e:00:00:01"
+
+
+NO_FABRIC = Fabric(mtu=0)  # what there is before the first fabric was given

@@ -11,31 +11,45 @@ from ipaddress import IPv4Address, IPv4Network
 from controller.model.addresses import gateway, shown
 from controller.model.encapsulation import MIN_TENANT_MTU, OVERHEAD_BYTES, VNI_COUNT, tenant_mtu
 from controller.model.grammar import closest
+from controller.model.parts import Elsewhere
 from controller.model.problem import Problem
 from controller.model.request import ROOT, Request, WantedInstance, WantedSubnet, read_request
+from controller.model.snapshot import Intent
+from controller.model.tenancy import Port
 
 _Block = tuple[str, int, int]  # VPC, prefix length, and that many first bits of the address
 
 
-def validate(tenants: object, servers: Sequence[str] | None, mtu: int) -> list[Problem]:
+def validate(
+    tenants: object,
+    servers: Sequence[str] | None,
+    mtu: int,
+    present: Intent = Intent(),
+    elsewhere: Elsewhere = Elsewhere(),
+) -> list[Problem]:
     """All problems of the plain data under `tenants:`; it never raises.
 
-    servers: names of all servers, or None when they are not known (because their own section is wrong).
-    mtu: largest IP packet in bytes that the fabric links carry.
+    servers:   names of all servers, or None when they are not known (because their own section is wrong).
+    mtu:       largest IP packet in bytes that the fabric links carry.
+    present:   what there is now and keeps its values.
+    elsewhere: what the data does not hold, when it is one VPC only.
     """
     request, problems = read_request(tenants)
-    return [*check_mtu(mtu), *problems, *check_request(request, servers)]
+    return [*check_mtu(mtu), *problems, *check_request(request, servers, present, elsewhere)]
 
 
-def check_request(request: Request, servers: Sequence[str] | None) -> list[Problem]:
+def check_request(
+    request: Request, servers: Sequence[str] | None, present: Intent = Intent(), elsewhere: Elsewhere = Elsewhere()
+) -> list[Problem]:
     """The problems between the parts of a well-formed request."""
     return [
-        *_too_many_subnets(request),
+        *_too_many_subnets(request, len(elsewhere.vnis)),
         *_overlaps(request),
         *_names_taken(request),
         *_unknown_subnets(request),
         *_bad_addresses(request),
         *_doubles(request),
+        *_held(request, present),
         *_full_subnets(request),
         *(() if servers is None else _unknown_servers(request, servers)),
     ]
@@ -48,9 +62,9 @@ def check_mtu(mtu: int) -> Iterator[Problem]:
         yield Problem(("fabric", "mtu"), message, f"at least {MIN_TENANT_MTU + OVERHEAD_BYTES}")
 
 
-def _too_many_subnets(request: Request) -> Iterator[Problem]:
-    if len(request.subnets) > VNI_COUNT:
-        message = f"{len(request.subnets)} subnets, but there are only {VNI_COUNT} VNIs"
+def _too_many_subnets(request: Request, elsewhere: int) -> Iterator[Problem]:
+    if len(request.subnets) + elsewhere > VNI_COUNT:
+        message = f"{len(request.subnets) + elsewhere} subnets, but there are only {VNI_COUNT} VNIs"
         yield Problem(ROOT, message, "a VNI has 24 bits, and every subnet takes one")
 
 
@@ -151,6 +165,32 @@ def _doubles(request: Request) -> Iterator[Problem]:
             if value is not None and owner is not instance:
                 message = f"{value} is already that of instance {shown(owner.name)}"
                 yield Problem((*instance.path, key), message, f"within a VPC every {key} is used once")
+
+
+def keeps_address(instance: WantedInstance, port: Port | None, network: IPv4Network) -> bool:
+    """Whether an instance whose address is left open keeps the one that its present port has."""
+    return port is not None and port.subnet == instance.subnet_id and not _fault(IPv4Address(port.address), network)
+
+
+def _held(request: Request, present: Intent) -> Iterator[Problem]:
+    """An address or MAC that is asked for and belongs to an instance that is there already and stays."""
+    if not present.ports:
+        return
+    networks = {subnet.id: network for network, subnet in _networks(request)}
+    ports = {port.instance: port for port in present.ports}
+    holders: dict[tuple[str, str, object], str] = {}
+    for one in request.instances:
+        port, network = ports.get(one.id), networks.get(one.subnet_id)
+        if port is not None and one.mac is None:
+            holders[one.vpc, "mac", port.mac] = one.name
+        if port is not None and one.ip is None and network is not None and keeps_address(one, port, network):
+            holders[one.vpc, "ip", IPv4Address(port.address)] = one.name
+    for one in request.instances:
+        for key in ("ip", "mac"):
+            holder = holders.get((one.vpc, key, getattr(one, key)))
+            if holder is not None:
+                message = f"{getattr(one, key)} is what instance {shown(holder)} has now"
+                yield Problem((*one.path, key), message, f"choose another, or give {shown(holder)} another `{key}`")
 
 
 def _full_subnets(request: Request) -> Iterator[Problem]:

@@ -13,7 +13,7 @@ import eventlet
 
 from controller.model.placement import Chassis
 from controller.southbound.inbox import Inbox
-from controller.southbound.ovsdb import Database, OvsdbError, Tables, apply, atoms, mapping
+from controller.ovsdb import Database, OvsdbError, Tables, apply, atoms, mapping
 
 LOG = logging.getLogger(__name__)
 _COLUMNS = {

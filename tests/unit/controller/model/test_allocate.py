@@ -7,6 +7,7 @@ import pytest
 
 from controller.model import allocate as module
 from controller.model.allocate import allocate, natural
+from controller.model.parts import Elsewhere
 from controller.model.problem import InvalidIntent
 from controller.model.snapshot import Intent
 from controller.model.tenancy import Instance, Port, Subnet, Tenant, Vpc
@@ -123,3 +124,101 @@ def test_invalid_data_is_refused(tenants: object) -> None:
         allocate(tenants, SERVERS)
     assert caught.value.problems
     assert "tenants" in str(caught.value)
+
+
+# ---- on a network that is there already
+
+
+def change(present: Intent, *names: str, **given: dict[str, str]) -> Intent:
+    return allocate(lab(*names, **given), SERVERS, present)
+
+
+def test_what_is_there_keeps_its_values_whatever_comes_and_goes() -> None:
+    present = allocate(lab("b", "c", "d"), SERVERS)
+    after = change(present, "a", "c", "d")  # from nothing, c would have another address and another server
+    assert set(present.ports) - set(after.ports) == {port for port in present.ports if port.instance.endswith(".b")}
+    assert set(present.instances[1:]) < set(after.instances)
+    assert addresses(after)["a"] == "10.1.0.5"  # not what `b` is giving up
+    assert servers(after)["a"] == "s1"
+
+
+def test_what_the_user_says_wins_over_what_is_there() -> None:
+    present = allocate(lab("a", "b"), SERVERS)
+    given = {"ip": "10.1.0.77", "mac": "02:00:00:00:00:77", "server": "s3"}
+    after = change(present, "a", "b", a=given)
+    assert (addresses(after)["a"], servers(after)["a"]) == ("10.1.0.77", "s3")
+    assert after.ports[0].mac == "02:00:00:00:00:77" and after.ports[1] == present.ports[1]
+
+
+def test_a_value_in_use_is_not_taken_away() -> None:
+    present = allocate(lab("a"), SERVERS)
+    port = present.ports[0]
+    with pytest.raises(InvalidIntent) as caught:
+        change(present, "a", "b", b={"ip": port.address, "mac": port.mac})
+    assert [problem.path[-1] for problem in caught.value.problems] == ["ip", "mac"]
+    assert all("'a'" in problem.message and "'a'" in problem.hint for problem in caught.value.problems)
+    assert addresses(change(present, "b", b={"ip": port.address})) == {"b": port.address}  # `a` is gone
+    swapped = change(present, "a", "b", a={"ip": "10.1.0.9"}, b={"ip": port.address})
+    assert addresses(swapped) == {"a": "10.1.0.9", "b": port.address}
+
+
+def test_an_address_outside_the_changed_subnet_is_decided_anew() -> None:
+    present = allocate(lab("a"), SERVERS)
+    data = lab("a")
+    data["red"]["vpcs"]["prod"]["subnets"]["web"]["cidr"] = "10.9.0.0/24"
+    after = allocate(data, SERVERS, present)
+    assert addresses(after) == {"a": "10.9.0.2"}
+    assert (after.ports[0].mac, after.subnets[0].vni) == (present.ports[0].mac, present.subnets[0].vni)
+
+
+def test_a_server_that_is_gone_is_left() -> None:
+    present = allocate(lab("a"), SERVERS)
+    assert servers(allocate(lab("a"), ["s7"], present)) == {"a": "s7"}
+
+
+def test_retired_values_are_not_given_out() -> None:
+    fresh = allocate(lab("a"), SERVERS)
+    retired = {("vni", str(fresh.subnets[0].vni)), ("address", "red.prod/10.1.0.2"), ("address", "blue.prod/10.1.0.3")}
+    after = allocate(lab("a"), SERVERS, retired=retired)
+    assert after.subnets[0].vni == fresh.subnets[0].vni + 1
+    assert addresses(after) == {"a": "10.1.0.3"}
+    assert allocate(lab("a"), SERVERS, fresh, retired) == fresh  # what has a value keeps it
+    assert addresses(allocate(lab("a", a={"ip": "10.1.0.2"}), SERVERS, retired=retired)) == {"a": "10.1.0.2"}
+
+
+def test_when_only_retired_addresses_are_left_it_says_so() -> None:
+    data = lab("a", "b")
+    data["red"]["vpcs"]["prod"]["subnets"]["web"]["cidr"] = "10.1.0.0/29"
+    retired = {("address", f"red.prod/10.1.0.{number}") for number in range(2, 6)}
+    with pytest.raises(InvalidIntent, match="not yet gone from every switch") as caught:
+        allocate(data, SERVERS, retired=retired)
+    assert caught.value.problems[0].path == ("tenants", "red", "vpcs", "prod", "instances", "b")
+
+
+def test_in_a_full_subnet_a_new_instance_gets_what_another_gives_up() -> None:
+    data = lab("a")
+    data["red"]["vpcs"]["prod"]["subnets"]["web"]["cidr"] = "10.1.0.0/30"
+    present = allocate(data, SERVERS)
+    data["red"]["vpcs"]["prod"]["instances"] = {"b": {"subnet": "web"}}
+    assert addresses(allocate(data, SERVERS, present)) == {"b": "10.1.0.2"}
+
+
+def test_vnis_in_use_elsewhere_are_not_given_out() -> None:
+    alone = allocate(lab(), SERVERS).subnets[0].vni
+    assert allocate(lab(), SERVERS, elsewhere=Elsewhere(frozenset({alone}))).subnets[0].vni == alone + 1
+
+
+def test_load_elsewhere_counts() -> None:
+    assert servers(allocate(lab("a"), SERVERS, elsewhere=Elsewhere(load={"s1": 2, "s2": 1}))) == {"a": "s3"}
+
+
+def test_a_vni_is_not_handed_on_within_one_change(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "VNI_BITS", 2)
+    vpc = {"subnets": {"n1": {"cidr": "10.1.0.0/24"}}}
+    present = allocate({"red": {"vpcs": {"prod": vpc}}}, SERVERS)
+    vpc["subnets"] = {"n2": {"cidr": "10.2.0.0/24"}, "n3": {"cidr": "10.3.0.0/24"}}
+    after = allocate({"red": {"vpcs": {"prod": vpc}}}, SERVERS, present)
+    assert {subnet.vni for subnet in after.subnets} == {1, 2, 3} - {present.subnets[0].vni}
+    vpc["subnets"]["n4"] = {"cidr": "10.4.0.0/24"}
+    with pytest.raises(InvalidIntent, match="no VNI is left"):
+        allocate({"red": {"vpcs": {"prod": vpc}}}, SERVERS, present)

@@ -1,0 +1,42 @@
+"""What the store is told of each bridge."""
+
+from collections import defaultdict
+from collections.abc import Mapping
+
+from controller.model.realization import Realization
+from controller.progress import Progress
+
+
+def realizations(progress: Progress) -> dict[str, Realization]:
+    """By name of every bridge of the snapshot in force. A bridge that is not connected says so and has generation 0
+    here; what it confirmed before stays true of it, so whoever keeps this must not go back."""
+    refused: dict[int, dict[str, str]] = defaultdict(dict)
+    for dpid, flow, text in progress.fleet.refused():
+        refused[dpid].setdefault(progress.because.get(flow.cookie, f"cookie {flow.cookie:#x}"), text)
+    waiting = _waiting(progress)
+    dpids = {chassis.int_dpid: chassis.name for chassis in progress.snapshot.chassis} if progress.snapshot else {}
+    told = {}
+    for dpid, name in progress.names.items():
+        connection = progress.fleet.connection(dpid)
+        errors = refused.get(dpid, {})
+        chassis = dpids.get(dpid)
+        if chassis in progress.plugs:
+            errors = {**errors, **progress.plugs[chassis].errors}
+        error = progress.fleet.errors.get(dpid) or (None if connection else "not connected")
+        if chassis in progress.problems:
+            error = error or progress.problems[chassis]
+        generation = connection.session.realized if connection else None
+        told[name] = Realization(dpid, generation or 0, error, errors, frozenset(waiting.get(chassis or "", ())))
+    return told
+
+
+def _waiting(progress: Progress) -> Mapping[str, set[str]]:
+    """Server -> ids of the ports that are placed there and not plugged into it."""
+    found: dict[str, set[str]] = defaultdict(set)
+    if progress.snapshot is not None:
+        servers = {instance.id: instance.server for instance in progress.snapshot.intent.instances}
+        for port in progress.snapshot.intent.ports:
+            server = servers[port.instance]
+            if (server, port.id) not in progress.plugged:
+                found[server].add(port.id)
+    return found

@@ -1,0 +1,70 @@
+"""What the store is told of each bridge."""
+
+from types import SimpleNamespace
+from typing import Any
+
+from controller.flows.action import Output
+from controller.flows.flow import Flow
+from controller.model.realization import Realization
+from controller.progress import Progress
+from controller.realized import realizations
+from controller.southbound.chassis import Plugs
+from controller.southbound.reconciler import Counters
+from worlds import snapshot, two_tenants
+
+SNAPSHOT = snapshot(two_tenants(), generation=4)
+PLUGGED = {("server-0", "red.prod.w0.eth0"): 2, ("server-0", "blue.prod.w0.eth0"): 3}
+
+
+class FakeFleet:
+    """Switches that have confirmed generations, by dpid; any other is away."""
+
+    def __init__(self, realized: dict[int, int | None]) -> None:
+        self._realized = realized
+        self.errors: dict[int, str] = {}
+        self.words: list[tuple[int, Flow, str]] = []
+
+    def connection(self, dpid: int) -> Any:
+        if dpid not in self._realized:
+            return None
+        return SimpleNamespace(session=SimpleNamespace(realized=self._realized[dpid]))
+
+    def refused(self) -> Any:
+        return iter(self.words)
+
+
+def progress(fleet: FakeFleet, **more: Any) -> Progress:
+    return Progress(fleet, Counters(), SNAPSHOT, plugged=PLUGGED, **more)  # type: ignore[arg-type]
+
+
+def test_every_bridge_is_told_of_connected_or_not() -> None:
+    told = realizations(progress(FakeFleet({1: 4, 2: None, 0x20000: 3})))
+    assert len(told) == 4 + 2 * 4
+    assert told["edge-0"] == Realization(1, 4) and told["edge-1"] == Realization(2, 0)
+    assert told["agg-0"] == Realization(3, 0, "not connected")
+    assert told["server-0/br-int"].generation == 3
+
+
+def test_ports_that_are_not_plugged_wait_at_their_servers_br_int() -> None:
+    told = realizations(progress(FakeFleet({})))
+    waiting = {name: one.waiting for name, one in told.items() if one.waiting}
+    assert waiting == {
+        "server-0/br-int": {"red.prod.w2.eth0"},
+        "server-1/br-int": {"red.prod.w1.eth0", "blue.prod.w1.eth0"},
+        "server-3/br-int": {"blue.prod.w2.eth0"},
+    }
+
+
+def test_the_words_of_switches_and_of_their_databases() -> None:
+    fleet = FakeFleet({1: 4, 0x20000: 4})
+    fleet.errors[1] = "no bundle"
+    fleet.words = [(0x20000, Flow(0, 1, (), (Output(1),), cookie), text) for cookie, text in ((7, "a"), (8, "b"))]
+    plugs = {"server-0": Plugs({}, {"red.prod.w0.eth0": "no device"})}
+    told = realizations(progress(fleet, because={7: "red.prod"}, plugs=plugs, problems={"server-1": "no database"}))
+    assert told["edge-0"].error == "no bundle"
+    assert told["server-0/br-int"].errors == {"red.prod": "a", "cookie 0x8": "b", "red.prod.w0.eth0": "no device"}
+    assert told["server-1/br-int"].error == "not connected"
+
+
+def test_without_a_snapshot_there_is_nothing_to_tell() -> None:
+    assert realizations(Progress(FakeFleet({}), Counters())) == {}  # type: ignore[arg-type]
