@@ -3,6 +3,12 @@
 import os
 
 import pytest
+from hypothesis import settings
+
+# A test that is slow on a busy machine is not wrong. In CI the examples are the same on every run.
+settings.register_profile("everywhere", deadline=None)
+settings.register_profile("ci", deadline=None, derandomize=True)
+settings.load_profile("ci" if os.environ.get("CI") else "everywhere")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
