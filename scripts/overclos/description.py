@@ -56,19 +56,14 @@ def read(path: Path) -> Description:
 def _plan(
     lab: str, graph: nx.MultiGraph, servers: Mapping[str, str], intent: Intent, section: Mapping[str, Any]
 ) -> LabPlan:
+    ports: dict[str, list[PortSpec]] = {instance.id: [] for instance in intent.instances}
     lengths = {subnet.id: subnet.cidr.rpartition("/")[2] for subnet in intent.subnets}
     mtu = spec.mtu(section)
+    for port in intent.ports:
+        address = f"{port.address}/{lengths[port.subnet]}"
+        ports[port.instance].append(PortSpec(port.id, port.name, port.mac, address))
     instances = [
-        InstanceSpec(
-            instance.id,
-            instance.server,
-            tenant_mtu(mtu),
-            tuple(
-                PortSpec(port.id, port.name, port.mac, f"{port.address}/{lengths[port.subnet]}")
-                for port in intent.ports
-                if port.instance == instance.id
-            ),
-        )
+        InstanceSpec(instance.id, instance.server, tenant_mtu(mtu), tuple(ports[instance.id]))
         for instance in intent.instances
     ]
     options = Options(

@@ -44,12 +44,14 @@ def main(argv: list[str] | None = None) -> int:
     try:
         return int(arguments.run(arguments))
     except LabFileError as error:
-        return _fail(*error.problems, status=arguments.failure)
+        return _fail(str(error), status=arguments.failure)
     except (EmulatorError, Failure) as error:
         return _fail(f"overclos: {error}", status=arguments.failure)
     except BrokenPipeError:
         sys.stderr.close()
         return 141
+    except OSError as error:
+        return _fail(f"overclos: {error.filename or error}: {error.strerror}", status=arguments.failure)
     except KeyboardInterrupt:
         return _fail("overclos: interrupted", status=130)
 
@@ -59,9 +61,8 @@ def _interrupt(*_: object) -> NoReturn:
     raise KeyboardInterrupt
 
 
-def _fail(*lines: str, status: int) -> int:
-    for line in lines:
-        print(line, file=sys.stderr)
+def _fail(text: str, status: int) -> int:
+    print(text, file=sys.stderr)
     return status
 
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from topologies.emulator import cables, namespaces, openvswitch, processes
+from topologies.emulator import cables, closed, namespaces, openvswitch, processes
 from topologies.emulator.errors import EmulatorError
 from topologies.emulator.namespaces import Namespace
 from topologies.emulator.parts import LabPlan, OpenVswitch
@@ -59,6 +59,8 @@ def _rest_beside_switches(plan: LabPlan, directory: Path, opened: dict[str, Name
 
     def bring_up(switch: OpenVswitch) -> None:
         home = switch_directory(directory, switch)
+        if switch.ovsdb:  # on the management network: its namespace has addresses that nobody else may reach
+            closed.close(switch.netns)
         openvswitch.start(switch, home)
         cabled.wait()
         if not given_up.is_set():

@@ -101,10 +101,17 @@ def configure(switch: OpenVswitch, directory: Path, namespace: namespaces.Namesp
 
 def resume(switch: OpenVswitch, directory: Path, namespace: namespaces.Namespace) -> None:
     """What a fresh ovs-vswitchd does not know by itself: the VTEP's address, route and neighbour."""
+    for pid in directory.glob("ovs-vswitchd.pid"):  # where ovs-appctl looks for the control socket of a daemon
+        _alias(directory / f"ovs-vswitchd.{pid.read_text(encoding='ascii').strip()}.ctl", CONTROL_SOCKET)
     if switch.vtep:
         _place_vtep(switch.vtep, namespace)
         with JsonRpc(directory / CONTROL_SOCKET, time.monotonic() + START_SECONDS) as control:
             control.call("tnl/neigh/set", switch.vtep.bridge, switch.vtep.router, switch.vtep.router_mac)
+
+
+def _alias(link: Path, target: str) -> None:
+    link.unlink(missing_ok=True)
+    link.symlink_to(target)
 
 
 def await_ready(directory: Path) -> None:

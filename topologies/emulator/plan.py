@@ -71,6 +71,7 @@ class _Draft:
     def __post_init__(self) -> None:
         kinds = dict(self.graph.nodes(data="kind"))
         self.switches = [name for name, kind in kinds.items() if kind != "host"]
+        self.number = {server: index for index, server in enumerate(self.servers)}
         self.occupant = {position: server for server, position in self.servers.items()}
         if not self.servers:
             self.occupant = {name: name for name, kind in kinds.items() if kind == "host"}
@@ -106,7 +107,7 @@ def _nodes(draft: _Draft, instances: list[InstanceSpec]) -> Iterator[Node]:
 
 
 def _check(draft: _Draft, nodes: tuple[Node, ...], instances: list[InstanceSpec]) -> None:
-    if not draft.lab or not set(draft.lab) <= set("abcdefghijklmnopqrstuvwxyz0123456789-"):
+    if not names.is_label(draft.lab):
         raise PlanError(draft.lab or "lab", "the lab's name is not a DNS label", "use lower case letters, digits, '-'")
     seen: dict[str, str] = {}
     for node in nodes:
@@ -140,7 +141,7 @@ def _management(draft: _Draft) -> Iterator[Cable]:
 
 
 def _management_address(draft: _Draft, node: str) -> str:
-    return str(MANAGEMENT_NET[2 if node == FABRIC else _FIRST_SERVER + list(draft.servers).index(node)])
+    return str(MANAGEMENT_NET[2 if node == FABRIC else _FIRST_SERVER + draft.number[node]])
 
 
 def _fabric(draft: _Draft) -> Iterator[Cable]:
