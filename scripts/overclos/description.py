@@ -18,6 +18,7 @@ from controller.model.validate import validate
 from controller.northbound import labfile
 from scripts.overclos.handover import chassis, fabric
 from topologies import spec
+from topologies.emulator.errors import PlanError
 from topologies.emulator.openvswitch import resolve_datapath
 from topologies.emulator.parts import InstanceSpec, LabPlan, Options, PortSpec
 from topologies.emulator.plan import plan
@@ -48,7 +49,11 @@ def read(path: Path) -> Description:
     graph = spec.build(data["fabric"])
     servers = spec.servers(graph, data.get("servers"))
     intent = allocate(data.get("tenants", {}), list(servers))
-    lab_plan = _plan(document.lab, graph, servers, intent, data["fabric"])
+    try:
+        lab_plan = _plan(document.lab, graph, servers, intent, data["fabric"])
+    except PlanError as error:
+        problem = ("fabric",), f"{error.subject}: {error.message}", error.hint
+        raise labfile.LabFileError(document.problems_as_text([problem])) from error
     snapshot = Snapshot(FIRST_GENERATION, fabric(graph, lab_plan.mtu, servers), chassis(lab_plan), intent)
     return Description(document.lab, graph, servers, snapshot, lab_plan)
 

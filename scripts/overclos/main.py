@@ -1,13 +1,14 @@
 """The `overclos` command: labs of multi-tenant GPU clusters on one machine, and the controller that runs them."""
 
 import argparse
+import os
 import signal
 import sys
+from importlib.metadata import version
 from typing import NoReturn
 
 from controller.northbound.labfile import LabFileError
 from scripts.overclos.failure import Failure
-from scripts.overclos.verbs import VERBS
 from topologies.emulator.errors import EmulatorError
 
 EPILOG = """\
@@ -23,9 +24,12 @@ a first lab:
 
 def parser() -> argparse.ArgumentParser:
     """The command line, verb by verb."""
+    from scripts.overclos.verbs import VERBS  # takes a second, in which Ctrl-C must end quietly too
+
     top = argparse.ArgumentParser(
         prog="overclos", description=__doc__, epilog=EPILOG, formatter_class=argparse.RawDescriptionHelpFormatter
     )
+    top.add_argument("--version", action="version", version=f"overclos {version('overclos')}")
     verbs = top.add_subparsers(dest="verb", required=True, metavar="VERB")
     for verb in VERBS:
         verb.add(verbs)
@@ -34,13 +38,21 @@ def parser() -> argparse.ArgumentParser:
 
 def main(argv: list[str] | None = None) -> int:
     """Run one verb; the exit status is its own. Errors are one line each on standard error, never a traceback."""
-    command_line = parser()
+    try:
+        return _run(parser(), argv)
+    except KeyboardInterrupt:
+        return _fail("overclos: interrupted", status=130)
+
+
+def _run(command_line: argparse.ArgumentParser, argv: list[str] | None) -> int:
     arguments, rest = command_line.parse_known_args(argv)
     if rest and not hasattr(arguments, "rest"):
         command_line.error(f"unknown arguments: {' '.join(rest)}")
     arguments.rest = rest
-    for number in (signal.SIGTERM, signal.SIGHUP):
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _interrupt)
+    if arguments.needs_root and os.geteuid() != 0:
+        return _fail(f"overclos: {arguments.verb} needs root: use sudo", arguments.failure)
     try:
         return int(arguments.run(arguments))
     except LabFileError as error:
@@ -52,12 +64,10 @@ def main(argv: list[str] | None = None) -> int:
         return 141
     except OSError as error:
         return _fail(f"overclos: {error.filename or error}: {error.strerror}", status=arguments.failure)
-    except KeyboardInterrupt:
-        return _fail("overclos: interrupted", status=130)
 
 
 def _interrupt(*_: object) -> NoReturn:
-    """SIGTERM and a closed terminal roll back as Ctrl-C does."""
+    """SIGTERM and a closed terminal roll back as Ctrl-C does, which works also where the shell had it ignored."""
     raise KeyboardInterrupt
 
 

@@ -15,12 +15,14 @@ _STOP_SECONDS = 20.0
 _SPARE_FILES = 256
 
 
-def build(plan: LabPlan, directory: Path, progress: Callable[[str], None], when_managed: Callable[[], None]) -> None:
-    """Make everything of the plan and check it; `when_managed` is called once the management network is there. Raises
-    an EmulatorError; the caller removes what is there."""
+def build(plan: LabPlan, directory: Path, progress: Callable[[str], None], when_managed: Callable[[], None],
+          before_bridges: Callable[[], None]) -> None:
+    """Make everything of the plan and check it. `when_managed` is called once the management network is there,
+    `before_bridges` when all is ready for the switches' bridges. Raises an EmulatorError; the caller removes what is
+    there."""
     progress(f"{len(plan.namespaces())} namespaces, {len(plan.cables)} cables, {len(plan.switches)} Open vSwitch")
     with processes.many_files(files_needed(plan)):
-        _build(plan, directory, when_managed)
+        _build(plan, directory, when_managed, before_bridges)
 
 
 def files_needed(plan: LabPlan) -> int:
@@ -30,7 +32,8 @@ def files_needed(plan: LabPlan) -> int:
     return max(2 * len(plan.namespaces()), 2 * ports * bridges) + _SPARE_FILES
 
 
-def _build(plan: LabPlan, directory: Path, when_managed: Callable[[], None]) -> None:
+def _build(plan: LabPlan, directory: Path, when_managed: Callable[[], None],
+           before_bridges: Callable[[], None]) -> None:
     opened: dict[str, Namespace] = {}
     try:
         # What the daemons need comes first; they start while the rest is made.
@@ -40,7 +43,7 @@ def _build(plan: LabPlan, directory: Path, when_managed: Callable[[], None]) -> 
         cables.management_bridge(plan, opened)
         cables.make((cable for cable in plan.cables if cable.tier == "management"), opened)
         when_managed()
-        _rest_beside_switches(plan, directory, opened)
+        _rest_beside_switches(plan, directory, opened, before_bridges)
         problems = cables.faults(plan.cables, opened)
         if problems:
             raise EmulatorError(plan.lab, "; ".join(problems[:5]), "see `overclos doctor`")
@@ -53,7 +56,8 @@ def _open(opened: dict[str, Namespace], names: Iterable[str]) -> None:
     opened.update((namespace.name, namespace) for namespace in namespaces.create(names))
 
 
-def _rest_beside_switches(plan: LabPlan, directory: Path, opened: dict[str, Namespace]) -> None:
+def _rest_beside_switches(plan: LabPlan, directory: Path, opened: dict[str, Namespace],
+                          before_bridges: Callable[[], None]) -> None:
     """The daemons start while the kernel makes devices; bridges are configured when all devices are there."""
     cabled, given_up = threading.Event(), threading.Event()
 
@@ -71,6 +75,7 @@ def _rest_beside_switches(plan: LabPlan, directory: Path, opened: dict[str, Name
             jobs = [pool.submit(bring_up, switch) for switch in plan.switches]
             _open(opened, [name for name in plan.namespaces() if name not in opened])
             cables.make((cable for cable in plan.cables if cable.tier != "management"), opened)
+            before_bridges()
             cabled.set()
             for job in jobs:
                 job.result()
