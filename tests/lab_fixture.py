@@ -101,7 +101,7 @@ def command_output(lab: Lab, node: str, argv: list[str], status: int | None = 0)
 def assert_as_compiled(lab: Lab, seen: Observed | None = None, expected: Snapshot | None = None) -> None:
     """Recompute everything: the difference to what the switches hold must be empty."""
     built = program.compile(expected or lifecycle.snapshot(lab), seen or observed(lab))
-    for dpid, flows in built.flows.items():
+    for dpid, table in built.flows.items():
         file = lab.directory / "expected.flows"
-        file.write_text(flows_text(flows))
+        file.write_text(flows_text(table.flows.values()))
         ofctl(lab, dpid, "diff-flows", str(file))

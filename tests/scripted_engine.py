@@ -6,6 +6,8 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+from controller.flows.table import FlowTable
+
 PROGRAM, OBSERVED = "SCRIPTED_PROGRAM", "SCRIPTED_OBSERVED"
 
 
@@ -18,4 +20,5 @@ class Scripted:
         program = pickle.loads(Path(os.environ[PROGRAM]).read_bytes())
         if isinstance(program, Exception):
             raise program
+        program["flows"] = {dpid: FlowTable(flows) for dpid, flows in program["flows"].items()}
         return SimpleNamespace(**program)

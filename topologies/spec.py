@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import networkx as nx
@@ -17,6 +18,7 @@ DEFAULT_MTU = 9216
 DATAPATHS = ("auto", "user", "kernel")
 DNS_LABEL = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")  # RFC 1123, in lower case
 RESERVED_NAMES = frozenset({"fabric", "mgmt"})                   # the emulator's own nodes
+NO_SERVERS: Mapping[str, str] = MappingProxyType({})
 
 MTU = Parameter("mtu", "largest IP packet in bytes that every fabric link carries", 68, 65535)
 LINK_RATE = Parameter("rate", "rate of each link of this tier, in Mbit/s", 1, 1_000_000)
@@ -65,17 +67,25 @@ def build(fabric: Mapping[str, Any]) -> nx.MultiGraph:
     return kind.build(**{parameter.name: fabric.get(parameter.name) for parameter in kind.parameters})
 
 
-def servers(graph: nx.MultiGraph, section: Mapping[str, Any] | None = None) -> dict[str, str]:
+def servers(graph: nx.MultiGraph, section: Mapping[str, Any] | None = None,
+            present: Mapping[str, str] = NO_SERVERS) -> dict[str, str]:
     """Server name -> host position, in the section's order, of a valid `servers` section.
 
     Without a section every position has a server, `server-1` at h1 and so on. A server that names no position gets the
-    next one that is free, in position order.
+    next one that is free, in position order; one that is `present` (name -> its address in the running fabric) stays
+    where it is.
     """
     positions = hosts(graph)
     if section is None:
-        return {f"server-{number}": position for number, position in enumerate(positions, 1)}
+        section = {f"server-{number}": None for number in range(1, len(positions) + 1)}
     fixed = {name: entry["position"] for name, entry in section.items() if entry and "position" in entry}
+    by_address = {graph.nodes[position]["address"]: position for position in positions}
     taken = set(fixed.values())
+    for name, address in present.items():
+        position = by_address.get(address)
+        if name in section and name not in fixed and position and position not in taken:
+            fixed[name] = position
+            taken.add(position)
     free = (position for position in positions if position not in taken)
     return {name: fixed[name] if name in fixed else next(free) for name in section}
 

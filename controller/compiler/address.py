@@ -6,12 +6,14 @@ from ipaddress import IPv4Network
 Prefix = tuple[int, int]  # (network number, mask)
 
 
+@lru_cache(maxsize=1 << 17)
 def ipv4(address: str) -> int:
     """`10.0.0.1` -> 0x0a000001."""
     first, second, third, fourth = address.split(".")
     return int(first) << 24 | int(second) << 16 | int(third) << 8 | int(fourth)
 
 
+@lru_cache(maxsize=1 << 17)
 def mac(address: str) -> int:
     """`02:00:00:00:00:01` -> 0x020000000001."""
     return int(address.replace(":", ""), 16)

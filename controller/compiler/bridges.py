@@ -4,9 +4,10 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from controller.compiler.unit import Placed
-from controller.compiler.world import World
+from controller.compiler.world import ChassisScope, FabricScope
 from controller.flows.language import misses
-from controller.model.snapshot import Snapshot
+from controller.model.fabric import Fabric
+from controller.model.placement import Chassis
 from controller.pipeline.tables import OVERLAY, UNDERLAY, Pipeline
 
 
@@ -15,18 +16,25 @@ class Bridge(NamedTuple):
     pipeline: Pipeline
 
 
-def bridges(snapshot: Snapshot) -> Iterator[Bridge]:
-    """Every bridge of the snapshot: fabric switches, then br-phy and br-int of each chassis."""
-    for switch in snapshot.fabric.switches:
-        yield Bridge(switch.dpid, UNDERLAY)
-    for chassis in snapshot.chassis:
-        yield Bridge(chassis.phy_dpid, UNDERLAY)
-        yield Bridge(chassis.int_dpid, OVERLAY)
+SCOPES = (FabricScope, ChassisScope)
 
 
-def select(world: World) -> Iterator[tuple[int, Bridge]]:
-    for bridge in bridges(world.snapshot):
+def select(scope: FabricScope | ChassisScope) -> Iterator[tuple[int, Bridge]]:
+    bridges = of_chassis(scope.chassis) if isinstance(scope, ChassisScope) else of_fabric(scope.fabric)
+    for bridge in bridges:
         yield bridge.dpid, bridge
+
+
+def of_fabric(fabric: Fabric) -> Iterator[Bridge]:
+    """The fabric's own switches."""
+    for switch in fabric.switches:
+        yield Bridge(switch.dpid, UNDERLAY)
+
+
+def of_chassis(chassis: Chassis) -> Iterator[Bridge]:
+    """br-phy and br-int."""
+    yield Bridge(chassis.phy_dpid, UNDERLAY)
+    yield Bridge(chassis.int_dpid, OVERLAY)
 
 
 def compile(view: Bridge) -> Iterator[Placed]:

@@ -5,9 +5,9 @@ from typing import NamedTuple
 
 from controller.compiler.address import ipv4
 from controller.compiler.unit import Placed
-from controller.compiler.world import World
+from controller.compiler.world import SubnetScope
 from controller.flows.language import flow, goto, load
-from controller.flows.match import match
+from controller.flows.match import Match, match
 from controller.pipeline.fields import NETWORK
 from controller.pipeline.tables import CLASSIFY, DELIVER, PORT_SECURITY
 
@@ -19,30 +19,40 @@ class FromPort(NamedTuple):
     because: str
 
 
-class FromTunnel(NamedTuple):
-    dpid: int
-    tunnel_port: int
+class FromVtep(NamedTuple):
+    """A network as it comes from one VTEP, at the other chassis with members ((dpid, tunnel port) pairs)."""
+
+    receivers: tuple[tuple[int, int], ...]
     vni: int
-    vteps: tuple[str, ...]
+    vtep: str
     because: str
 
 
-def select(world: World) -> Iterator[tuple[Hashable, FromPort | FromTunnel]]:
-    for port, subnet, chassis, ofport in world.plugged_ports():
+SCOPES = (SubnetScope,)
+
+
+def select(scope: SubnetScope) -> Iterator[tuple[Hashable, FromPort | FromVtep]]:
+    subnet = scope.subnet
+    for port, chassis, ofport in scope.plugged():
         yield port.id, FromPort(chassis.int_dpid, ofport, subnet.vni, port.id)
-    for subnet, chassis, others in world.networks():
-        vteps = tuple(other.vtep for other in others)
-        yield (subnet.id, chassis.name), FromTunnel(
-            chassis.int_dpid, chassis.tunnel_port, subnet.vni, vteps, subnet.id
-        )
+    for chassis in scope.present:
+        receivers = tuple((other.int_dpid, other.tunnel_port) for other in scope.others(chassis))
+        yield (chassis.name,), FromVtep(receivers, subnet.vni, chassis.vtep, subnet.id)
 
 
-def compile(view: FromPort | FromTunnel) -> Iterator[Placed]:
+def compile(view: FromPort | FromVtep) -> Iterator[Placed]:
     network = load(NETWORK.name, view.vni)
     if isinstance(view, FromPort):
         from_port = match(in_port=view.ofport)
         yield view.dpid, flow(CLASSIFY, "port", from_port, network, goto(PORT_SECURITY), because=view.because)
         return
-    for vtep in view.vteps:
-        from_vtep = match(in_port=view.tunnel_port, tun_id=view.vni, tun_src=ipv4(vtep))
-        yield view.dpid, flow(CLASSIFY, "tunnel", from_vtep, network, goto(DELIVER), because=view.because)
+    accepts = {
+        port: flow(CLASSIFY, "tunnel", _from_vtep(view, port), network, goto(DELIVER), because=view.because)
+        for port in {port for _, port in view.receivers}
+    }
+    for dpid, port in view.receivers:
+        yield dpid, accepts[port]
+
+
+def _from_vtep(view: FromVtep, tunnel_port: int) -> Match:
+    return match(in_port=tunnel_port, tun_id=view.vni, tun_src=ipv4(view.vtep))

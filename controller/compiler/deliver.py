@@ -6,7 +6,7 @@ from typing import NamedTuple
 from controller.compiler.address import mac
 from controller.compiler.forward import MULTICAST
 from controller.compiler.unit import Placed
-from controller.compiler.world import World
+from controller.compiler.world import SubnetScope
 from controller.flows.action import Output
 from controller.flows.language import flow
 from controller.flows.match import match
@@ -28,14 +28,17 @@ class LocalMembers(NamedTuple):
     because: str
 
 
-def select(world: World) -> Iterator[tuple[Hashable, LocalMac | LocalMembers]]:
-    members: dict[tuple[str, str], list[int]] = {}
-    for port, subnet, chassis, ofport in world.plugged_ports():
-        members.setdefault((subnet.id, chassis.name), []).append(ofport)
+SCOPES = (SubnetScope,)
+
+
+def select(scope: SubnetScope) -> Iterator[tuple[Hashable, LocalMac | LocalMembers]]:
+    subnet = scope.subnet
+    members: dict[int, list[int]] = {}
+    for port, chassis, ofport in scope.plugged():
+        members.setdefault(chassis.int_dpid, []).append(ofport)
         yield port.id, LocalMac(chassis.int_dpid, ofport, subnet.vni, port.mac, port.id)
-    for (subnet_id, name), ofports in members.items():
-        dpid, vni = world.chassis[name].int_dpid, world.subnets[subnet_id].vni
-        yield (subnet_id, name), LocalMembers(dpid, tuple(sorted(ofports)), vni, subnet_id)
+    for dpid, ofports in members.items():
+        yield dpid, LocalMembers(dpid, tuple(sorted(ofports)), subnet.vni, subnet.id)
 
 
 def compile(view: LocalMac | LocalMembers) -> Iterator[Placed]:

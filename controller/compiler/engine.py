@@ -1,62 +1,79 @@
 """Incremental compilation without change handlers.
 
 Compiling everything anew and comparing is the definition of correct; the engine only skips work whose result it knows.
-A unit is (concern, key). Each update selects every unit's view again; a view equal to the last one keeps its flows, any
-other is compiled. Flows of units that are gone go with them: nothing anywhere deletes a flow.
+Each update takes all scopes again. A scope equal to the last one keeps its units; of another one every unit's view is
+selected again, and a view equal to the last one keeps its flows; the rest is compiled. Flows of units that are gone go
+with them: nothing anywhere deletes a flow.
 """
 
-from collections.abc import Hashable, Iterable
-from typing import Any
+from collections import defaultdict
+from collections.abc import Hashable, Iterable, Mapping
+from typing import Any, NamedTuple
 
 from controller.compiler.unit import Concern, Placed
-from controller.compiler.world import World
-from controller.flows.flow import Flow, FlowKey
+from controller.compiler.world import Scope
+from controller.flows.flow import Flow
+from controller.flows.table import FlowTable
 
-Unit = tuple[str, Hashable]
+
+class Unit(NamedTuple):
+    """A view and the flows it was compiled to."""
+
+    view: Any
+    placed: tuple[Placed, ...]
 
 
-class ConflictError(RuntimeError):
-    """Two units want different flows with one key on one bridge: the pipeline's bands do not keep them apart."""
+Units = dict[tuple[str, Hashable], Unit]  # by (concern, key)
+NO_UNITS: Mapping[tuple[str, Hashable], Unit] = {}
 
 
 class Engine:
-    """Holds the flows of the last update, by unit and by bridge."""
+    """Holds the units of the last update by scope, and the flows by bridge (dpid)."""
 
     def __init__(self, concerns: Iterable[Concern]) -> None:
         self._concerns = tuple(concerns)
-        self._views: dict[Unit, Any] = {}
-        self._placed: dict[Unit, tuple[Placed, ...]] = {}
-        self._by_key: dict[int, dict[FlowKey, Flow]] = {}
-        self._flows: dict[int, frozenset[Flow]] = {}
+        self._scopes: dict[str, Scope] = {}
+        self._units: dict[str, Units] = {}
+        self.tables: dict[int, FlowTable] = {}
 
-    def update(self, world: World) -> dict[int, frozenset[Flow]]:
-        """The flows of every bridge (by dpid) for `world`."""
-        views = {
-            (concern.__name__, key): (concern, view)
-            for concern in self._concerns
-            for key, view in concern.select(world)
-        }
-        stale = [unit for unit, view in self._views.items() if unit not in views or views[unit][1] != view]
-        touched = {dpid for unit in stale for dpid, _ in self._placed[unit]}
-        for unit in stale:
-            self._remove(unit)
-        for unit, (concern, view) in views.items():
-            if unit not in self._views:
-                touched |= self._add(unit, view, tuple(concern.compile(view)))
-        for dpid in touched:
-            self._flows[dpid] = frozenset(self._by_key[dpid].values())
-        return {dpid: flows for dpid, flows in self._flows.items() if flows}
+    def update(self, scopes: Iterable[tuple[str, Scope]]) -> None:
+        """Make `tables` what the scopes say."""
+        wanted = dict(scopes)
+        removed: defaultdict[int, list[Flow]] = defaultdict(list)
+        added: defaultdict[int, list[Flow]] = defaultdict(list)
+        for key in self._scopes.keys() | wanted.keys():
+            scope = wanted.get(key)
+            if scope == self._scopes.get(key):
+                continue
+            before = self._units.pop(key, NO_UNITS)
+            after = self._recompile(scope, before) if scope is not None else {}
+            _collect(before, after, removed)
+            _collect(after, before, added)
+            if scope is not None:
+                self._units[key] = after
+        self._scopes = wanted
+        for dpid in removed.keys() | added.keys():
+            self.tables.setdefault(dpid, FlowTable()).replace(removed[dpid], added[dpid])
 
-    def _remove(self, unit: Unit) -> None:
-        del self._views[unit]
-        for dpid, flow in self._placed.pop(unit):
-            del self._by_key[dpid][flow.key]
+    def _recompile(self, scope: Scope, before: Mapping[tuple[str, Hashable], Unit]) -> Units:
+        units: Units = {}
+        for concern in self._concerns:
+            if not isinstance(scope, concern.SCOPES):
+                continue
+            for key, view in concern.select(scope):
+                name = (concern.__name__, key)
+                known = before.get(name)
+                units[name] = known if known and known.view == view else Unit(view, tuple(concern.compile(view)))
+        return units
 
-    def _add(self, unit: Unit, view: Any, placed: tuple[Placed, ...]) -> set[int]:
-        for dpid, flow in placed:
-            flows = self._by_key.setdefault(dpid, {})
-            if flow.key in flows:
-                raise ConflictError(f"{unit} repeats a flow of {dpid:#x}: {flow}")
-            flows[flow.key] = flow
-        self._views[unit], self._placed[unit] = view, placed
-        return {dpid for dpid, _ in placed}
+
+def _collect(
+    units: Mapping[tuple[str, Hashable], Unit],
+    others: Mapping[tuple[str, Hashable], Unit],
+    into: defaultdict[int, list[Flow]],
+) -> None:
+    """The flows of the units that `others` does not hold as they are."""
+    for name, unit in units.items():
+        if others.get(name) is not unit:
+            for dpid, flow in unit.placed:
+                into[dpid].append(flow)

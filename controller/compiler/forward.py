@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from controller.compiler.address import ipv4, mac
 from controller.compiler.unit import Placed
-from controller.compiler.world import World
+from controller.compiler.world import SubnetScope
 from controller.flows.action import Action, Output
 from controller.flows.language import flow, goto, load, move
 from controller.flows.match import match
@@ -35,15 +35,18 @@ class RemoteMembers(NamedTuple):
     because: str
 
 
-def select(world: World) -> Iterator[tuple[Hashable, RemoteMac | RemoteMembers]]:
-    for port, subnet, home in world.ports():
-        senders = tuple((c.int_dpid, c.tunnel_port) for c in world.chassis_of(subnet.id) if c != home)
-        yield port.id, RemoteMac(senders, subnet.vni, port.mac, home.vtep, port.id)
-    for subnet, chassis, others in world.networks():
-        vteps = tuple(other.vtep for other in others)
-        yield (subnet.id, chassis.name), RemoteMembers(
-            chassis.int_dpid, chassis.tunnel_port, subnet.vni, vteps, subnet.id
-        )
+SCOPES = (SubnetScope,)
+
+
+def select(scope: SubnetScope) -> Iterator[tuple[Hashable, RemoteMac | RemoteMembers]]:
+    subnet = scope.subnet
+    others = {chassis.name: scope.others(chassis) for chassis in scope.present}
+    senders = {name: tuple((one.int_dpid, one.tunnel_port) for one in remote) for name, remote in others.items()}
+    for port, home, _ in scope.members:
+        yield port.id, RemoteMac(senders[home.name], subnet.vni, port.mac, home.vtep, port.id)
+    for chassis in scope.present:
+        vteps = tuple(other.vtep for other in others[chassis.name])
+        yield (chassis.name,), RemoteMembers(chassis.int_dpid, chassis.tunnel_port, subnet.vni, vteps, subnet.id)
 
 
 def compile(view: RemoteMac | RemoteMembers) -> Iterator[Placed]:
@@ -51,9 +54,12 @@ def compile(view: RemoteMac | RemoteMembers) -> Iterator[Placed]:
     into_tunnel = move(NETWORK.name, "tun_id")
     if isinstance(view, RemoteMac):
         to_mac = match(network=view.vni, eth_dst=mac(view.mac))
+        sends = {
+            port: flow(FORWARD, "unicast", to_mac, into_tunnel, *_to_vtep(view.vtep, port), because=view.because)
+            for port in {port for _, port in view.senders}
+        }
         for dpid, port in view.senders:
-            send = into_tunnel, *_to_vtep(view.vtep, port)
-            yield dpid, flow(FORWARD, "unicast", to_mac, *send, because=view.because)
+            yield dpid, sends[port]
         return
     copies = [action for vtep in view.vteps for action in _to_vtep(vtep, view.tunnel_port)]
     if copies:

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from controller.compiler.address import ipv4, mac
 from controller.compiler.unit import Placed
-from controller.compiler.world import World
+from controller.compiler.world import SubnetScope
 from controller.flows.language import flow, goto
 from controller.flows.match import match
 from controller.pipeline.headers import ARP, IPV4
@@ -21,9 +21,12 @@ class Sender(NamedTuple):
     because: str
 
 
-def select(world: World) -> Iterator[tuple[str, Sender]]:
-    for port, subnet, chassis, ofport in world.plugged_ports():
-        yield port.id, Sender(chassis.int_dpid, ofport, subnet.vni, port.mac, port.address, port.id)
+SCOPES = (SubnetScope,)
+
+
+def select(scope: SubnetScope) -> Iterator[tuple[str, Sender]]:
+    for port, chassis, ofport in scope.plugged():
+        yield port.id, Sender(chassis.int_dpid, ofport, scope.subnet.vni, port.mac, port.address, port.id)
 
 
 def compile(view: Sender) -> Iterator[Placed]:

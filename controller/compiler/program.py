@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from controller.compiler import bridges, classify, deliver, forward, port_security, resolve, underlay
 from controller.compiler.engine import Engine
 from controller.compiler.unit import Concern
-from controller.compiler.world import World
-from controller.flows.flow import Flow
+from controller.compiler.world import scopes
 from controller.flows.language import cookie, miss_reason
+from controller.flows.table import FlowTable
 from controller.model.placement import Observed
 from controller.model.snapshot import Snapshot
 from controller.pipeline.tables import PIPELINES
@@ -20,12 +20,12 @@ CONCERNS: tuple[Concern, ...] = (bridges, underlay, classify, port_security, res
 class Program:
     """What every bridge shall hold.
 
-    flows:   dpid -> flows.
+    flows:   dpid -> flows; the tables go on changing with the next update.
     because: cookie -> id of the object that the flow exists for.
     tables:  dpid -> table number -> table name.
     """
 
-    flows: Mapping[int, frozenset[Flow]]
+    flows: Mapping[int, FlowTable]
     because: Mapping[int, str]
     tables: Mapping[int, Mapping[int, str]]
 
@@ -37,15 +37,21 @@ class Compiler:
         self._engine = Engine(CONCERNS)
 
     def update(self, snapshot: Snapshot, observed: Observed) -> Program:
-        flows = self._engine.update(World(snapshot, observed))
+        self._engine.update(scopes(snapshot, observed))
         because = {cookie(reason): reason for reason in _reasons(snapshot)}
-        tables = {bridge.dpid: bridge.pipeline.names for bridge in bridges.bridges(snapshot)}
-        return Program(flows, because, tables)
+        tables = {bridge.dpid: bridge.pipeline.names for bridge in _bridges(snapshot)}
+        return Program({dpid: self._engine.tables[dpid] for dpid in tables}, because, tables)
 
 
 def compile(snapshot: Snapshot, observed: Observed) -> Program:
     """The program from scratch: what `Compiler.update` must equal after any sequence of updates."""
     return Compiler().update(snapshot, observed)
+
+
+def _bridges(snapshot: Snapshot) -> Iterator[bridges.Bridge]:
+    yield from bridges.of_fabric(snapshot.fabric)
+    for chassis in snapshot.chassis:
+        yield from bridges.of_chassis(chassis)
 
 
 def _reasons(snapshot: Snapshot) -> Iterator[str]:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from controller.compiler import arp
 from controller.compiler.address import ipv4, mac
 from controller.compiler.unit import Placed
-from controller.compiler.world import World
+from controller.compiler.world import SubnetScope
 from controller.flows.language import flow, load, move
 from controller.flows.match import match
 from controller.pipeline.headers import ARP
@@ -33,12 +33,15 @@ class OwnAddress(NamedTuple):
     because: str
 
 
-def select(world: World) -> Iterator[tuple[Hashable, Address | OwnAddress]]:
-    for port, subnet, _ in world.ports():
-        dpids = tuple(chassis.int_dpid for chassis in world.chassis_of(subnet.id))
-        yield port.id, Address(dpids, subnet.vni, port.address, port.mac, port.id)
-    for port, subnet, chassis, ofport in world.plugged_ports():
-        yield (port.id, "own"), OwnAddress(chassis.int_dpid, ofport, subnet.vni, port.address, port.id)
+SCOPES = (SubnetScope,)
+
+
+def select(scope: SubnetScope) -> Iterator[tuple[Hashable, Address | OwnAddress]]:
+    dpids, vni = tuple(chassis.int_dpid for chassis in scope.present), scope.subnet.vni
+    for port, _, _ in scope.members:
+        yield port.id, Address(dpids, vni, port.address, port.mac, port.id)
+    for port, chassis, ofport in scope.plugged():
+        yield (port.id, "own"), OwnAddress(chassis.int_dpid, ofport, vni, port.address, port.id)
 
 
 def compile(view: Address | OwnAddress) -> Iterator[Placed]:

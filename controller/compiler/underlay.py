@@ -10,11 +10,12 @@ from controller.compiler import arp
 from controller.compiler.address import ipv4, mac, prefix
 from controller.compiler.paths import routes
 from controller.compiler.unit import Placed
-from controller.compiler.world import World
+from controller.compiler.world import ChassisScope, FabricScope
 from controller.flows.action import LOCAL, Action, DecTtl, Output, OutputBits, Spread
 from controller.flows.flow import Flow
 from controller.flows.language import bits, flow, goto, load, move
 from controller.flows.match import match
+from controller.model.placement import Chassis
 from controller.pipeline.fields import NEXT_HOP
 from controller.pipeline.headers import ARP, IPV4
 from controller.pipeline.tables import ADMIT, ROUTE
@@ -38,25 +39,33 @@ class Router(NamedTuple):
     routes: tuple[tuple[str, tuple[int, ...]], ...]
 
 
-def select(world: World) -> Iterator[tuple[str, Router]]:
-    fabric = world.snapshot.fabric
+SCOPES = (FabricScope, ChassisScope)
+
+
+def select(scope: FabricScope | ChassisScope) -> Iterator[tuple[str, Router]]:
+    if isinstance(scope, ChassisScope):
+        yield "br-phy", _br_phy(scope.chassis, scope.router_mac)
+        return
+    fabric = scope.fabric
     attached, links = defaultdict(list), defaultdict(list)
     for item in fabric.attachments:
         attached[item.switch].append(Attached(item.port, item.address, item.mac, f"fabric/{item.name}"))
     for link in fabric.links:
         links[link.a].append(link.a_port)
         links[link.b].append(link.b_port)
-    best = routes(fabric, world.observed.down)
+    best = routes(fabric, scope.down)
     for switch in fabric.switches:
-        yield f"fabric/{switch.name}", Router(
+        yield switch.name, Router(
             switch.dpid, f"fabric/{switch.name}", fabric.router_mac, tuple(sorted(attached[switch.name])),
             tuple(sorted(links[switch.name])), best.get(switch.name, ()),
         )  # fmt: skip
-    for chassis in world.snapshot.chassis:
-        reason = f"chassis/{chassis.name}"
-        vtep = Attached(LOCAL, chassis.vtep, chassis.vtep_mac, reason)
-        everywhere = (("0.0.0.0/0", chassis.uplinks),)
-        yield reason, Router(chassis.phy_dpid, reason, fabric.router_mac, (vtep,), chassis.uplinks, everywhere)
+
+
+def _br_phy(chassis: Chassis, router_mac: str) -> Router:
+    reason = f"chassis/{chassis.name}"
+    vtep = Attached(LOCAL, chassis.vtep, chassis.vtep_mac, reason)
+    everywhere = (("0.0.0.0/0", chassis.uplinks),)
+    return Router(chassis.phy_dpid, reason, router_mac, (vtep,), chassis.uplinks, everywhere)
 
 
 def compile(view: Router) -> Iterator[Placed]:

@@ -1,15 +1,15 @@
 """The contract between the engine and the concerns.
 
-A concern is a module with two functions. `select(world)` yields a (key, view) pair per object it is concerned with;
-the key is unique within the concern, and the view is a frozen value that holds *everything* `compile` may look at.
-`compile(view)` yields the flows, each with the dpid it belongs to. An equal view means equal flows, so the engine
-reuses them: a dependency is an argument and cannot be forgotten. To abuse it, read anything that is not in the view.
+A concern is a module with two functions. `select(scope)` yields a (key, view) pair per object it is concerned with, for
+scopes of the kinds it names in SCOPES; the key is unique within concern and scope, and the view is a frozen value that
+holds *everything* `compile` may look at. `compile(view)` yields the flows, each with the dpid it belongs to. An equal
+view means equal flows, so the engine reuses them: a dependency is an argument and cannot be forgotten. To abuse it,
+read anything that is not in the view.
 """
 
 from collections.abc import Hashable, Iterable
 from typing import Any, Protocol
 
-from controller.compiler.world import World
 from controller.flows.flow import Flow
 
 Placed = tuple[int, Flow]  # (dpid, flow)
@@ -20,6 +20,9 @@ class Concern(Protocol):
 
     __name__: str
 
-    def select(self, world: World) -> Iterable[tuple[Hashable, Any]]: ...
+    @property
+    def SCOPES(self) -> tuple[type, ...]: ...
+
+    def select(self, scope: Any) -> Iterable[tuple[Hashable, Any]]: ...
 
     def compile(self, view: Any) -> Iterable[Placed]: ...

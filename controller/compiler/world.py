@@ -1,45 +1,73 @@
-"""A snapshot and what was observed, indexed: what every concern selects its views from."""
+"""A snapshot and what was observed, cut into scopes: the parts that change independently.
+
+A scope is a frozen value that holds everything the units selected from it depend on. The engine looks at a scope's
+units only when the scope differs from the last one, so a change in one subnet costs that subnet.
+"""
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
+from controller.model.fabric import Fabric
 from controller.model.placement import Chassis, Observed
 from controller.model.snapshot import Snapshot
 from controller.model.tenancy import Port, Subnet
 
 
-class World:
-    """Built once per compilation; nothing in it changes afterwards."""
+class FabricScope(NamedTuple):
+    """The fabric and its links without carrier, as (dpid, port)."""
 
-    def __init__(self, snapshot: Snapshot, observed: Observed) -> None:
-        self.snapshot = snapshot
-        self.observed = observed
-        self.chassis = {chassis.name: chassis for chassis in snapshot.chassis}
-        self.subnets = {subnet.id: subnet for subnet in snapshot.intent.subnets}
-        self._servers = {instance.id: instance.server for instance in snapshot.intent.instances}
-        self._members: dict[str, dict[str, list[Port]]] = {}
-        for port in snapshot.intent.ports:
-            self._members.setdefault(port.subnet, {}).setdefault(self._servers[port.instance], []).append(port)
+    fabric: Fabric
+    down: frozenset[tuple[int, int]]
 
-    def ports(self) -> Iterator[tuple[Port, Subnet, Chassis]]:
-        """Every port with its subnet and the chassis it is placed on, whether plugged there or not."""
-        for port in self.snapshot.intent.ports:
-            yield port, self.subnets[port.subnet], self.chassis[self._servers[port.instance]]
 
-    def plugged_ports(self) -> Iterator[tuple[Port, Subnet, Chassis, int]]:
-        """Every port that is plugged where it is placed, with its OpenFlow port on br-int. A port that shows up on
-        another chassis stays closed there."""
-        for port, subnet, chassis in self.ports():
-            ofport = self.observed.plugged.get((chassis.name, port.id))
+class ChassisScope(NamedTuple):
+    chassis: Chassis
+    router_mac: str
+
+
+class Member(NamedTuple):
+    """A port of a subnet and the chassis it is placed on. `ofport` is its OpenFlow port on br-int if it is plugged
+    there, else None: a port that shows up on another chassis stays closed there."""
+
+    port: Port
+    chassis: Chassis
+    ofport: int | None
+
+
+class SubnetScope(NamedTuple):
+    """A subnet, its members, and the chassis that have members, by name."""
+
+    subnet: Subnet
+    members: tuple[Member, ...]
+    present: tuple[Chassis, ...]
+
+    def plugged(self) -> Iterator[tuple[Port, Chassis, int]]:
+        """The members whose OpenFlow port is known."""
+        for port, chassis, ofport in self.members:
             if ofport is not None:
-                yield port, subnet, chassis, ofport
+                yield port, chassis, ofport
 
-    def networks(self) -> Iterator[tuple[Subnet, Chassis, tuple[Chassis, ...]]]:
-        """Every (subnet, chassis with members of it), with the other chassis that have members."""
-        for subnet_id, members in self._members.items():
-            present = self.chassis_of(subnet_id)
-            for chassis in present:
-                yield self.subnets[subnet_id], chassis, tuple(other for other in present if other != chassis)
+    def others(self, chassis: Chassis) -> tuple[Chassis, ...]:
+        """The chassis with members, but this one."""
+        return tuple(other for other in self.present if other is not chassis)
 
-    def chassis_of(self, subnet_id: str) -> tuple[Chassis, ...]:
-        """The chassis that have members of a subnet, by name."""
-        return tuple(self.chassis[name] for name in sorted(self._members.get(subnet_id, {})))
+
+Scope = FabricScope | ChassisScope | SubnetScope
+
+
+def scopes(snapshot: Snapshot, observed: Observed) -> Iterator[tuple[str, Scope]]:
+    """Every scope with its key."""
+    yield "fabric", FabricScope(snapshot.fabric, observed.down)
+    for chassis in snapshot.chassis:
+        yield f"chassis/{chassis.name}", ChassisScope(chassis, snapshot.fabric.router_mac)
+    servers = {instance.id: instance.server for instance in snapshot.intent.instances}
+    at = {chassis.name: chassis for chassis in snapshot.chassis}
+    members: dict[str, list[Member]] = {}
+    for port in snapshot.intent.ports:
+        chassis = at[servers[port.instance]]
+        ofport = observed.plugged.get((chassis.name, port.id))
+        members.setdefault(port.subnet, []).append(Member(port, chassis, ofport))
+    for subnet in snapshot.intent.subnets:
+        of_subnet = members.get(subnet.id, [])
+        names = sorted({member.chassis.name for member in of_subnet})
+        yield subnet.id, SubnetScope(subnet, tuple(of_subnet), tuple(at[name] for name in names))

@@ -1,6 +1,7 @@
 """The one way to write a flow. `flow()` checks the table's contract, so a flow that breaks it cannot be made."""
 
 import hashlib
+from functools import lru_cache
 
 from controller.flows.action import Action, Bits, DecTtl, Goto, Load, Move, Output, OutputBits, Spread
 from controller.flows.flow import Flow
@@ -10,6 +11,7 @@ from controller.pipeline.headers import HEADERS
 from controller.pipeline.tables import Pipeline, Table
 
 COOKIE_MARK = 0x0C << 56  # every cookie of ours starts with this byte
+_SOUND: dict[object, Table] = {}  # shapes of flows that keep their table's contract
 
 
 class ContractError(ValueError):
@@ -21,7 +23,7 @@ def flow(table: Table, band: str, match: Match, *actions: Action, because: str, 
     range_ = table.band(band)
     if not 0 <= rank < range_.size:
         raise ContractError(f"{table.name}: rank {rank} is outside band {band}")
-    _check(table, match, actions)
+    _check_once(table, match, actions)
     return Flow(table.number, range_.low + rank, match, actions, cookie(because))
 
 
@@ -44,6 +46,7 @@ def miss_reason(pipeline: Pipeline, table: Table) -> str:
     return f"pipeline/{pipeline.name}/{table.name}/miss"
 
 
+@lru_cache(maxsize=1 << 17)
 def cookie(because: str) -> int:
     """The 64-bit cookie of an object id: our mark and 56 bits of its BLAKE2b hash (RFC 7693)."""
     return COOKIE_MARK | int.from_bytes(hashlib.blake2b(because.encode(), digest_size=7).digest())
@@ -71,6 +74,24 @@ def move(source: str, target: str) -> Move:
 
 def goto(table: Table) -> Goto:
     return Goto(table.number)
+
+
+def _check_once(table: Table, match: Match, actions: tuple[Action, ...]) -> None:
+    """`_check`, once for all flows of one shape: the contract speaks of headers and bits, not of values."""
+    headers = tuple((header, mask) for header, _, mask in match)
+    shape = id(table), headers, tuple([_shape(action) for action in actions])
+    if shape not in _SOUND:
+        _check(table, match, actions)
+        _SOUND[shape] = table  # keeps the table alive, and so its id taken
+
+
+def _shape(action: Action) -> object:
+    match action:
+        case Load(bits=target) | Move(target=target) | Spread(target=target):
+            return target
+        case Goto(table):
+            return table
+    return type(action)
 
 
 def _check(table: Table, match: Match, actions: tuple[Action, ...]) -> None:

@@ -40,7 +40,10 @@ class Table:
     emits: bool = False
 
     def band(self, name: str) -> Band:
-        return next(band for band in self.bands if band.name == name)
+        for band in self.bands:
+            if band.name == name:
+                return band
+        raise KeyError(f"{self.name} has no band {name}")
 
 
 @dataclass(frozen=True, slots=True)

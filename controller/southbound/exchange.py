@@ -73,7 +73,7 @@ class Bundle(Exchange):
 
     The switch checks every flow when it is added to the bundle and again at the commit. The commit is sent only after
     a barrier has shown that no addition was refused; otherwise the bundle is discarded. `refused` says which flows the
-    switch did not want, in its words; `leads_to` are the flows it holds after a commit.
+    switch did not want, in its words.
     """
 
     def __init__(
@@ -82,14 +82,11 @@ class Bundle(Exchange):
         number: int,
         adds: Sequence[Flow],
         removals: Sequence[Flow | Foreign],
-        *,
-        leads_to: frozenset[Flow],
     ) -> None:
+        self.adds, self.removals = adds, removals
         self._flows: tuple[Flow | Foreign, ...] = (*adds, *removals)
         super().__init__(take_xids, len(self._flows) + 5)
         self._number = number
-        self.leads_to = leads_to
-        self._adds = len(adds)
         self._added, self._ended = len(self._flows) + 1, len(self._flows) + 4  # steps of the two barriers
         self._due = self._opening()
         self.committed = False
@@ -111,7 +108,7 @@ class Bundle(Exchange):
         flow = self._flows[place]
         if isinstance(flow, Foreign):
             return delete_foreign(flow)
-        return flow_mod(flow) if place < self._adds else flow_mod(flow, DELETE_STRICT)
+        return flow_mod(flow) if place < len(self.adds) else flow_mod(flow, DELETE_STRICT)
 
     def _closing(self) -> Iterator[bytes]:
         close = messages.discard_bundle if self.refused or self.error else messages.commit_bundle
@@ -131,7 +128,7 @@ class Bundle(Exchange):
 
     def _refuse(self, step: int, text: str) -> None:
         place = step - 1
-        if 0 <= place < self._adds:
+        if 0 <= place < len(self.adds):
             flow = self._flows[place]
             assert isinstance(flow, Flow)
             self.refused.setdefault(flow, text)

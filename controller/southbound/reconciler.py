@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
-from controller.flows.flow import Flow
+from controller.flows.flow import Flow, FlowKey
+from controller.flows.table import Delta, FlowTable
 from controller.southbound import messages
 from controller.southbound.exchange import Bundle, Exchange, FlowReading, TableNaming, TakeXids
 from controller.southbound.wire import Foreign
@@ -21,14 +22,18 @@ class Counters:
     bundles: int = 0
     packet_ins: int = 0
     connections: int = 0
+    refused_connections: int = 0
+    refused_messages: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What one switch should hold, and the generation that says so."""
+    """What one switch should hold, and the generation that says so. `flows` may change afterwards; `version` is the
+    state of it that is meant, and what is sent is never older."""
 
     generation: int
-    flows: frozenset[Flow]
+    flows: FlowTable
+    version: int
     tables: Mapping[int, str] = field(default_factory=lambda: MappingProxyType({}))
 
 
@@ -47,9 +52,13 @@ class Session:
         self._take_xids = take_xids
         self._counters = counters
         self._target: Target | None = None
-        self._held: frozenset[Flow] | None = None  # what the switch holds; None until it was read
+        # What the switch holds is either spelled out, or known to be a state of a table: then following the table's
+        # changes costs no more than they do. Neither: it has to be read.
+        self._held: dict[FlowKey, Flow] | None = None
+        self._state: tuple[FlowTable, int] | None = None
         self._foreign: tuple[Foreign, ...] = ()
         self._exchange: Exchange | None = None
+        self._leads_to: tuple[FlowTable, int] | None = None
         self._bundles = 0
         self._named: Mapping[int, str] = {}
         self._settled: Target | None = None
@@ -61,7 +70,14 @@ class Session:
     @property
     def flows(self) -> int | None:
         """How many flows the switch holds; None until they were read."""
-        return None if self._held is None else len(self._held) + len(self._foreign)
+        if self._held is not None:
+            return len(self._held) + len(self._foreign)
+        return len(self._state[0].flows) if self._state else None
+
+    @property
+    def aimed(self) -> bool:
+        """Whether there is a target at all."""
+        return self._target is not None
 
     @property
     def confirmed(self) -> bool:
@@ -95,34 +111,45 @@ class Session:
     # ---- what comes next
 
     def _next(self) -> Exchange | None:
-        target, held = self._target, self._held
+        target = self._target
         if target is None:
             return None
-        if held is None:
+        self.refused = {flow: text for flow, text in self.refused.items() if target.flows.flows.get(flow.key) == flow}
+        delta = self._delta(target)
+        if delta is None:
             return FlowReading(self._take_xids)
-        attainable = self._attainable(target.flows, held)
-        if self._foreign or (attainable is not held and attainable != held):
-            return self._bundle(attainable, held)
+        if delta or self._foreign:
+            return self._bundle(delta)
         self._settled, self.realized = target, target.generation
-        self.refused = {flow: text for flow, text in self.refused.items() if flow in target.flows}
+        if self._leads_to is not None:
+            self._held, self._state = None, self._leads_to
         if self._named != target.tables:
             return TableNaming(self._take_xids, target.tables)
         return None
 
-    def _attainable(self, wanted: frozenset[Flow], held: frozenset[Flow]) -> frozenset[Flow]:
-        """The wanted flows without the new ones of objects of which the switch refuses a flow."""
-        objects = {flow.cookie for flow in self.refused if flow in wanted}
-        if not objects:
-            return wanted
-        return frozenset(flow for flow in wanted if flow.cookie not in objects or flow in held)
+    def _delta(self, target: Target) -> Delta | None:
+        """What the switch lacks and has too much of, as far as it takes it; None if what it holds must be read."""
+        table = target.flows
+        self._leads_to = table, table.version
+        if self._held is not None:
+            return self._attainable(table.compared_with(self._held))
+        if self._state is None or self._state[0] is not table or self.refused:
+            return None
+        return table.since(self._state[1])
 
-    def _bundle(self, wanted: frozenset[Flow], held: frozenset[Flow]) -> Bundle:
-        adds, gone = wanted - held, held - wanted
-        replaced = {flow.key for flow in adds} if gone or self._foreign else set()
-        removals: list[Flow | Foreign] = [flow for flow in gone if flow.key not in replaced]
-        removals += [flow for flow in self._foreign if flow.key not in replaced]
+    def _attainable(self, delta: Delta) -> Delta:
+        """The delta without the new flows of objects of which the switch refuses a flow."""
+        objects = {flow.cookie for flow in self.refused}
+        if not objects:
+            return delta
+        self._leads_to = None
+        return Delta(tuple(flow for flow in delta.added if flow.cookie not in objects), delta.removed)
+
+    def _bundle(self, delta: Delta) -> Bundle:
+        replaced = {flow.key for flow in delta.added} if self._foreign else set()
+        strays = [flow for flow in self._foreign if flow.key not in replaced]
         self._bundles += 1
-        bundle = Bundle(self._take_xids, self._bundles, tuple(adds), removals, leads_to=wanted)
+        bundle = Bundle(self._take_xids, self._bundles, delta.added, (*delta.removed, *strays))
         self._counters.bundles += 1
         self._counters.flow_mods += bundle.size
         return bundle
@@ -132,9 +159,10 @@ class Session:
     def _finish(self, exchange: Exchange) -> None:
         match exchange:
             case FlowReading(error=None):
-                self._held, self._foreign = frozenset(exchange.flows), tuple(exchange.foreign)
+                self._held, self._foreign = {flow.key: flow for flow in exchange.flows}, tuple(exchange.foreign)
+                self._state = None
             case Bundle(committed=True):
-                self._held, self._foreign = exchange.leads_to, ()
+                self._committed(exchange)
             case Bundle(refused=refused) if refused:
                 self.refused |= refused
             case TableNaming():
@@ -142,3 +170,13 @@ class Session:
                 self._named, self.naming_error = exchange.names, exchange.error
             case _:
                 self.failure = exchange.error or "the bundle was neither committed nor refused"
+
+    def _committed(self, bundle: Bundle) -> None:
+        self._foreign = ()
+        if self._held is not None:
+            for flow in bundle.removals:
+                if isinstance(flow, Flow):
+                    del self._held[flow.key]
+            self._held |= {flow.key: flow for flow in bundle.adds}
+        if self._leads_to is not None:
+            self._held, self._state = None, self._leads_to

@@ -33,7 +33,7 @@ class Walk:
     def __init__(
         self, snapshot: Snapshot, observed: Observed, program: Program, choose: Callable[[Spread], int] = first_member
     ) -> None:
-        self._switches = {dpid: Switch(flows, choose) for dpid, flows in program.flows.items()}
+        self._switches = {dpid: Switch(table.flows.values(), choose) for dpid, table in program.flows.items()}
         self._chassis = {chassis.name: chassis for chassis in snapshot.chassis}
         self._at_vtep = {ipv4(chassis.vtep): chassis for chassis in snapshot.chassis}
         self._plugged = {port: (self._chassis[name], ofport) for (name, port), ofport in observed.plugged.items()}

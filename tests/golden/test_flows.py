@@ -19,8 +19,8 @@ def document() -> str:
     for chassis in world.chassis:
         names |= {chassis.phy_dpid: f"{chassis.name} br-phy", chassis.int_dpid: f"{chassis.name} br-int"}
     parts = [
-        f"# {names[dpid]}\n{flows_text(flows, built.tables[dpid], with_cookie=False)}"
-        for dpid, flows in sorted(built.flows.items())
+        f"# {names[dpid]}\n{flows_text(table.flows.values(), built.tables[dpid], with_cookie=False)}"
+        for dpid, table in sorted(built.flows.items())
     ]
     return "\n".join(parts)
 

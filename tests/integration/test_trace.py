@@ -18,7 +18,8 @@ pytestmark = pytest.mark.root
 
 INTENT = two_tenants()
 WORLD = snapshot(INTENT)
-FLOWS = program.compile(WORLD, plug_all(INTENT)).flows
+TABLES = program.compile(WORLD, plug_all(INTENT)).flows
+FLOWS = {dpid: list(table.flows.values()) for dpid, table in TABLES.items()}
 OVERLAY, UNDERLAY = CHASSIS[0].int_dpid, FABRIC.switches[0].dpid
 HIT = re.compile(r"^ *(\d+)\. .*priority (\d+)(?:, cookie (0x[0-9a-f]+))?$")
 MEMBER = re.compile(r"NXM_NX_REG1\[0\.\.15\] is now (0x[0-9a-f]+)")

@@ -62,7 +62,7 @@ def test_a_port_that_is_not_plugged_where_it_is_placed_stays_closed(intent: Inte
     opened = [
         flow
         for chassis in world.chassis
-        for flow in flows[chassis.int_dpid]
+        for flow in flows[chassis.int_dpid].flows.values()
         if (flow.table, flow.priority) == (CLASSIFY.number, port_band)
     ]
     placed_there = [instance for instance in intent.instances if instance.server == "server-0"]

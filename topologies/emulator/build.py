@@ -32,6 +32,14 @@ def files_needed(plan: LabPlan) -> int:
     return max(2 * len(plan.namespaces()), 2 * ports * bridges) + _SPARE_FILES
 
 
+def grow(part: LabPlan, directory: Path, opened: dict[str, Namespace]) -> None:
+    """Make the namespaces, cables and Open vSwitches of `part`, a piece of a plan, beside what is there. `opened` are
+    the namespaces that it has to do with, and gets those that are made."""
+    _open(opened, [name for name in part.namespaces() if name not in opened])
+    cables.make((cable for cable in part.cables if cable.tier == "management"), opened)
+    _rest_beside_switches(part, directory, opened)
+
+
 def _build(plan: LabPlan, directory: Path, when_managed: Callable[[], None],
            before_bridges: Callable[[], None]) -> None:
     opened: dict[str, Namespace] = {}
@@ -57,7 +65,7 @@ def _open(opened: dict[str, Namespace], names: Iterable[str]) -> None:
 
 
 def _rest_beside_switches(plan: LabPlan, directory: Path, opened: dict[str, Namespace],
-                          before_bridges: Callable[[], None]) -> None:
+                          before_bridges: Callable[[], None] = lambda: None) -> None:
     """The daemons start while the kernel makes devices; bridges are configured when all devices are there."""
     cabled, given_up = threading.Event(), threading.Event()
 
@@ -70,7 +78,7 @@ def _rest_beside_switches(plan: LabPlan, directory: Path, opened: dict[str, Name
         if not given_up.is_set():
             openvswitch.configure(switch, home, opened[switch.netns])
 
-    with ThreadPoolExecutor(min(len(plan.switches), _SIDE_BY_SIDE), "openvswitch") as pool:
+    with ThreadPoolExecutor(min(len(plan.switches), _SIDE_BY_SIDE) or 1, "openvswitch") as pool:
         try:
             jobs = [pool.submit(bring_up, switch) for switch in plan.switches]
             _open(opened, [name for name in plan.namespaces() if name not in opened])

@@ -13,6 +13,10 @@ from topologies.emulator.errors import EmulatorError
 from topologies.emulator.names import OWN_DEVICES
 
 _RULES = """\
+table inet overclos
+delete table inet overclos
+table arp overclos
+delete table arp overclos
 table inet overclos {{
   chain closed {{ type filter hook prerouting priority -450; policy accept; iifname != {{ {own} }} drop; }}
 }}
@@ -23,7 +27,8 @@ table arp overclos {{
 
 
 def close(netns: str) -> None:
-    """Close the namespace. Raises EmulatorError if the kernel does not take the rules: a lab without them is no lab."""
+    """Close the namespace; again is no harm. Raises EmulatorError if the kernel does not take the rules: a lab without
+    them is no lab."""
     rules = _RULES.format(own=", ".join(f'"{device}"' for device in OWN_DEVICES))
     with namespaces.entered(netns):
         try:

@@ -15,6 +15,15 @@ class PlanError(EmulatorError):
     """The lab cannot be built as described; nothing was touched."""
 
 
+class ChangeRefused(PlanError):
+    """A running lab cannot become what the plan asks for; nothing was touched. `reasons` are all there are."""
+
+    def __init__(self, subject: str, reasons: list[str]) -> None:
+        self.reasons = reasons
+        more = f" (and {len(reasons) - 3} more)" if len(reasons) > 3 else ""
+        super().__init__(subject, "; ".join(reasons[:3]) + more, "run `overclos down` and `overclos up` for that")
+
+
 class LabExists(EmulatorError):
     """A lab of that name is already up."""
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from topologies.emulator import build, cables, namespaces, openvswitch, ovsdb, processes, shaping
 from topologies.emulator.errors import EmulatorError
-from topologies.emulator.journal import Journal
+from topologies.emulator.journal import CHANGING, Journal
 from topologies.emulator.namespaces import Namespace
 from topologies.emulator.parts import End, LabPlan, OpenVswitch
 
@@ -17,6 +17,8 @@ _ANSWER_SECONDS = 3.0
 def status(plan: LabPlan, record: Journal | None, directory: Path) -> dict[str, Any]:
     """Daemons and switches with their state, requested and effective rate of every shaped device, problems in words."""
     problems = [f"namespace {name} is missing" for name in plan.namespaces() if namespaces.identity(name) is None]
+    if record and record.state == CHANGING:
+        problems.insert(0, "a change of the lab was cut off: apply it again")
     daemons = {name: {"node": daemon.node, "pid": daemon.process.pid if daemon.process else None, "log": daemon.log,
                       "running": bool(daemon.process and daemon.process.alive())}
                for name, daemon in sorted((record.daemons if record else {}).items())}
@@ -56,8 +58,8 @@ def rates(plan: LabPlan, opened: dict[str, Namespace]) -> Iterator[dict[str, Any
 
 def _rate(end: End, requested: float, opened: dict[str, Namespace]) -> dict[str, Any]:
     effective = shaping.effective(opened[end.netns].channel, end.index)
-    if effective is not None and abs(effective - requested) <= requested * 1e-5:
-        effective = requested  # the kernel counts whole bytes
+    if shaping.same(effective, requested):
+        effective = requested
     return {"node": end.node, "device": end.device, "requested_mbps": requested, "effective_mbps": effective}
 
 

@@ -22,7 +22,8 @@ from topologies.emulator.parts import LabPlan, plan_from_dict
 from topologies.emulator.processes import Process
 
 RUN_DIRECTORY = "OVERCLOS_RUN_DIR"
-CREATING, UP, REMOVING = "creating", "up", "removing"
+CREATING, UP, CHANGING, REMOVING = "creating", "up", "changing", "removing"
+RUNNING = (UP, CHANGING)
 VERSION = 1
 
 _LOCK, _PLAN, _JOURNAL = "lock", "plan.json", "journal.json"
@@ -41,12 +42,14 @@ class Daemon:
 @dataclass(slots=True)
 class Journal:
     """`namespaces` are file names under /run/netns: with the processes inside and the run directory all that is ours
-    of a lab. Readable whatever version of the program wrote the plan."""
+    of a lab, and, while it changes, all that may be. `unfinished` are those of them that a change is about to make.
+    Readable whatever version of the program wrote the plan."""
 
     lab: str
     state: str
     namespaces: list[str]
     daemons: dict[str, Daemon] = field(default_factory=dict)
+    unfinished: list[str] = field(default_factory=list)
 
 
 def root() -> Path:
@@ -81,7 +84,7 @@ def read_in(path: Path) -> Journal | None:
     except (FileNotFoundError, NotADirectoryError):
         return None
     daemons = {name: _daemon(about) for name, about in data["daemons"].items()}
-    return Journal(data["lab"], data["state"], data["namespaces"], daemons)
+    return Journal(data["lab"], data["state"], data["namespaces"], daemons, data.get("unfinished", []))
 
 
 def read_plan(lab: str) -> LabPlan:
@@ -94,6 +97,11 @@ def read_plan(lab: str) -> LabPlan:
         raise LabMissing(lab, str(error), f"run `overclos down {lab}` and bring it up again") from error
 
 
+def is_plan(plan: LabPlan) -> bool:
+    """Whether this is the plan that is written down for its lab."""
+    return (directory(plan.lab) / _PLAN).read_text(encoding="utf-8") == plan.to_json(indent=None)
+
+
 def begin(plan: LabPlan) -> Journal:
     """Write down all that is about to be made, before anything is."""
     journal = Journal(plan.lab, CREATING, list(plan.namespaces()))
@@ -101,6 +109,22 @@ def begin(plan: LabPlan) -> Journal:
     write(journal, sync=True)
     _replace(directory(plan.lab) / _PLAN, plan.to_json(indent=None))
     return journal
+
+
+def begin_change(journal: Journal, plan: LabPlan) -> None:
+    """Write down what will be there as well, before it is made. From here on the lab is on its way to `plan`."""
+    fresh = [name for name in plan.namespaces() if name not in journal.namespaces]
+    journal.state = CHANGING
+    journal.namespaces += fresh
+    journal.unfinished += fresh
+    write(journal, sync=True)
+    _replace(directory(plan.lab) / _PLAN, plan.to_json(indent=None))
+
+
+def finish_change(journal: Journal, plan: LabPlan) -> None:
+    """The lab is what `plan` says, and has nothing else."""
+    journal.state, journal.namespaces, journal.unfinished = UP, list(plan.namespaces()), []
+    write(journal, sync=True)
 
 
 def write(journal: Journal, sync: bool = False) -> None:

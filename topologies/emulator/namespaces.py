@@ -34,6 +34,13 @@ def exists(name: str) -> bool:
     return path(name).exists()
 
 
+def refuse_taken(names: Iterable[str]) -> None:
+    """Names that others use must not enter a journal: what is in it gets removed. Raises EmulatorError."""
+    for name in names:
+        if exists(name):
+            raise EmulatorError(str(path(name)), "exists already and is not ours", "remove it or rename the lab")
+
+
 class Namespace:
     """An open namespace: `fd` refers to it, `channel` is a netlink socket inside."""
 

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 
 from pyroute2.netlink import (NLM_F_ACK, NLM_F_CREATE, NLM_F_DUMP, NLM_F_EXCL, NLM_F_REPLACE, NLM_F_REQUEST, NLMSG_DONE,
                               NLMSG_ERROR)
-from pyroute2.netlink.rtnl import (RTM_GETLINK, RTM_NEWADDR, RTM_NEWLINK, RTM_NEWLINKPROP, RTM_NEWNEIGH, RTM_NEWROUTE,
-                                   RTM_SETLINK)
+from pyroute2.netlink.rtnl import (RTM_DELADDR, RTM_DELLINK, RTM_GETADDR, RTM_GETLINK, RTM_NEWADDR, RTM_NEWLINK,
+                                   RTM_NEWLINKPROP, RTM_NEWNEIGH, RTM_NEWROUTE, RTM_SETLINK)
 from pyroute2.netlink.rtnl.ifaddrmsg import ifaddrmsg
 from pyroute2.netlink.rtnl.ifinfmsg import ifinfmsg
 from pyroute2.netlink.rtnl.ndmsg import ndmsg
@@ -95,11 +95,17 @@ class Batch:
         body = _LINK.pack(0, 0, a.index, IFF_UP, IFF_UP) + _device(a, a_netns) + attribute(_LINKINFO, info)
         self.add(RTM_NEWLINK, NEW, body, f"{a.node} {a.device} - {b.node} {b.device}")
 
-    def bridge(self, device: str, index: int) -> None:
-        """Create a Linux bridge, up."""
+    def bridge(self, device: str, index: int, mac: str) -> None:
+        """Create a Linux bridge, up. Without a MAC of its own it would take its lowest port's, and change it when
+        ports come and go: those that talk to its address would lose it for a while."""
         info = attribute(_LINKINFO, attribute(_INFO_KIND, b"bridge\0"))
-        body = _LINK.pack(0, 0, index, IFF_UP, IFF_UP) + attribute(_IFNAME, text(device)) + info
+        about = attribute(_IFNAME, text(device)) + attribute(_ADDRESS, mac_bytes(mac))
+        body = _LINK.pack(0, 0, index, IFF_UP, IFF_UP) + about + info
         self.add(RTM_NEWLINK, NEW, body, device)
+
+    def remove(self, index: int) -> None:
+        """Delete a device, and with one end of a veth pair the other; it may be gone already."""
+        self.add(RTM_DELLINK, SET, _LINK.pack(0, 0, index, 0, 0), f"device {index}")
 
     def set_up(self, index: int, up: bool = True, master: int | None = None) -> None:
         """Set a device up or down, and make it a port of the bridge with index `master`."""
@@ -112,14 +118,13 @@ class Batch:
 
     def address(self, index: int, cidr: str, connected: bool = True) -> None:
         """Give the device with this index the IPv4 address "a.b.c.d/len"; `connected`: and the route to its net."""
-        host, length = cidr.split("/")
-        packed = socket.inet_aton(host)
-        body = struct.pack("=BBBBI", socket.AF_INET, int(length), 0, 0, index)
-        for name in ("IFA_LOCAL", "IFA_ADDRESS"):
-            body += attribute(_IFA[name], packed)
+        body = _address(index, cidr)
         if not connected:
             body += attribute(_IFA["IFA_FLAGS"], number(_IFA_F_NOPREFIXROUTE))
         self.add(RTM_NEWADDR, REPLACE, body, cidr)
+
+    def remove_address(self, index: int, cidr: str) -> None:
+        self.add(RTM_DELADDR, SET, _address(index, cidr), cidr)
 
     def route(self, index: int, cidr: str, gateway: str, source: str) -> None:
         """Route `cidr` to `gateway`, which need not be in any network of the device (onlink)."""
@@ -149,7 +154,8 @@ class Batch:
             if size > _WRITE_BYTES or at == len(messages) - 1:
                 channel.send(b"".join(piece))
                 answers = _acknowledgements(channel, at + 1 - first)
-                refused += [f"{messages[index][3]}: {os.strerror(code)}" for index, code in answers if code]
+                refused += [f"{messages[index][3]}: {os.strerror(code)}" for index, code in answers
+                            if code and (messages[index][0], code) != (RTM_DELLINK, errno.ENODEV)]
                 piece, size, first = [], 0, at + 1
         if refused:
             more = f" and {len(refused) - 5} more" if len(refused) > 5 else ""
@@ -159,6 +165,12 @@ class Batch:
 def _device(end: End, netns: int) -> bytes:
     return b"".join((attribute(_IFNAME, text(end.device)), attribute(_MTU, number(end.mtu)),
                      attribute(_ADDRESS, mac_bytes(end.mac)), attribute(_NET_NS_FD, number(netns))))
+
+
+def _address(index: int, cidr: str) -> bytes:
+    host, length = cidr.split("/")
+    body = struct.pack("=BBBBI", socket.AF_INET, int(length), 0, 0, index)
+    return body + b"".join(attribute(_IFA[name], socket.inet_aton(host)) for name in ("IFA_LOCAL", "IFA_ADDRESS"))
 
 
 def _acknowledgements(channel: socket.socket, count: int) -> Iterator[tuple[int, int]]:
@@ -233,6 +245,16 @@ def devices(channel: socket.socket) -> dict[str, Device]:
         name = values[_IFNAME].rstrip(b"\0").decode()
         mac = values.get(_ADDRESS, b"").hex(":")
         found[name] = Device(index, bool(flags & IFF_UP), name, mac, struct.unpack("=I", values[_MTU])[0])
+    return found
+
+
+def addresses(channel: socket.socket) -> dict[int, list[str]]:
+    """Device index -> its IPv4 addresses, "a.b.c.d/len"."""
+    found: dict[int, list[str]] = {}
+    for body in dump(channel, RTM_GETADDR, struct.pack("=BBBBI", socket.AF_INET, 0, 0, 0, 0)):
+        _family, length, _flags, _scope, index = struct.unpack_from("=BBBBI", body)
+        values = dict(attributes_in(body[8:]))
+        found.setdefault(index, []).append(f"{socket.inet_ntoa(values[_IFA['IFA_LOCAL']])}/{length}")
     return found
 
 

@@ -4,6 +4,7 @@
     LabNet.attach("two-tenants").interact()                                              # a running lab, left running
 """
 
+import re
 import string
 from collections import defaultdict
 from ipaddress import ip_interface
@@ -23,6 +24,8 @@ NODE_KINDS = {"host": LabHost, "instance": LabHost, "management": LabHost, "serv
 
 
 ONE_SUBNET = "only pairs of one subnet: no others can talk, by design"
+IPERF_S = 4  # for what has to be said at once
+_SPEED = re.compile(r"[\d.]+ \w+/sec")
 PATIENCE_S = 1  # for the answer to a ping between instances
 
 
@@ -64,6 +67,8 @@ class LabCli(CLI):  # type: ignore[misc]
         try:
             return super().onecmd(line)
         except (Exception, SystemExit) as failure:
+            if self.stdin.closed:  # `py exit()`
+                return "exited by user command"
             said = (str(failure).splitlines() or [""])[0]
             plain = said and (isinstance(failure, OSError | EmulatorError) or type(failure) is Exception)
             error(f"*** {said if plain else f'{type(failure).__name__} {said}'.strip()}\n")
@@ -95,6 +100,53 @@ class LabCli(CLI):  # type: ignore[misc]
             super().waitForNode(node)
         while node.waiting:
             output(node.monitor())
+
+
+def subnets(instances: list[LabNode]) -> list[list[LabNode]]:
+    """Instances that can talk to each other; one that is alone in its subnet is left out."""
+    groups: defaultdict[tuple[str, object], list[LabNode]] = defaultdict(list)
+    for each in instances:
+        intf = each.defaultIntf()
+        groups[each.name.rpartition(".")[0], ip_interface(f"{intf.ip}/{intf.prefixLen}").network].append(each)
+    return [group for group in groups.values() if len(group) > 1]
+
+
+def pings(host: LabNode, peer: LabNode, timeout: Any = None) -> bool:
+    """Whether the peer answers one ping."""
+    sent, received = Mininet._parsePing(host.cmd(f"ping -c1 -W {timeout or PATIENCE_S} {peer.IP()}"))
+    return bool(0 < sent <= received)
+
+
+def iperf_speeds(client: LabNode, server: LabNode, common: str, options: str, seconds: int) -> list[str]:
+    """[server's, client's] of one transfer. Nothing here waits without an end, and no foreign iperf is killed: Mininet
+    does both. Raises EmulatorError with iperf's own last words."""
+    server.sendCmd(f"{common} -s")
+    try:
+        heard = _hear(server, "listening")
+        sent = str(client.cmd(f"timeout {seconds + IPERF_S} {common} {options} -c {server.IP()}"))
+        heard += _hear(server, "/sec")
+        if server.waiting:
+            server.sendInt()
+            _hear(server, "never said: until it has ended")
+    finally:
+        if server.waiting:
+            server.terminate()
+    found = [_SPEED.findall(text)[-1:] for text in (heard, sent)]
+    for node, text, speed in zip((server, client), (heard, sent), found):
+        if not speed:
+            raise EmulatorError(node.name, "iperf measured nothing", " ".join(text.split()[-12:]))
+    return [speed[0] for speed in found]
+
+
+def _hear(node: LabNode, word: str) -> str:
+    """What a running command says until it has said the word, has ended, or is silent for too long."""
+    said = ""
+    while node.waiting and word not in said:
+        more = node.monitor(timeoutms=IPERF_S * 1000)
+        if not more and node.waiting:
+            break
+        said += more
+    return said
 
 
 class LabNet(Mininet):  # type: ignore[misc]
@@ -167,11 +219,11 @@ class LabNet(Mininet):  # type: ignore[misc]
         """Plug (`up`) or pull (`down`) all cables between two nodes."""
         for name in (src, dst):
             if name not in self.nameToNode:
-                error(f"{self.nameToNode.lacks(name)}\n")
+                error(f"*** {self.nameToNode.lacks(name)}\n")
                 return
         links = self.linksBetween(self.nameToNode[src], self.nameToNode[dst])
         if not links:
-            error(f"{src} and {dst} are not connected\n")
+            error(f"*** {src} and {dst} are not connected\n")
         for link in links:
             link.set_up(status == "up")
 
@@ -181,10 +233,10 @@ class LabNet(Mininet):  # type: ignore[misc]
         if hosts is not None or not self._tenants:
             return float(super().ping(hosts, timeout))
         sent = got = 0
-        output(f"*** Ping: testing ping reachability, {ONE_SUBNET}\n")
-        for group in self._subnets():
+        output("*** Ping: testing ping reachability\n")
+        for group in subnets(self.hosts):
             for host in group:
-                answers = [(peer, self._pings(host, peer, timeout)) for peer in group if peer is not host]
+                answers = [(peer, pings(host, peer, timeout)) for peer in group if peer is not host]
                 output(f"{host.name} -> {' '.join(peer.name if answer else 'X' for peer, answer in answers)}\n")
                 sent, got = sent + len(answers), got + sum(answer for _, answer in answers)
         loss = 100.0 * (sent - got) / sent if sent else 0.0
@@ -195,7 +247,7 @@ class LabNet(Mininet):  # type: ignore[misc]
         """Every answer with its times; of all instances as `ping` does."""
         if hosts is not None or not self._tenants:
             return list(super().pingFull(hosts, timeout))
-        return [row for group in self._subnets() for row in super(LabNet, self).pingFull(group, timeout)]
+        return [row for group in subnets(self.hosts) for row in super(LabNet, self).pingFull(group, timeout)]
 
     def pingPair(self) -> float:
         return self.ping(self._pair()[:2])
@@ -203,40 +255,35 @@ class LabNet(Mininet):  # type: ignore[misc]
     def pingPairFull(self) -> list[Any]:
         return self.pingFull(self._pair()[:2])
 
-    def iperf(self, hosts: Any = None, *given: Any, **options: Any) -> list[Any]:
-        """Mininet's, which would wait forever for a server that cannot be reached: such a pair is told and left out.
-        Without hosts: the first and the last of all, or of the largest subnet."""
+    def iperf(self, hosts: Any = None, l4Type: str = "TCP", udpBw: str = "10M", *, fmt: str | None = None,
+              seconds: int = 5, port: int = 5001) -> list[str]:
+        """The speeds that server and client tell; for UDP, before them, the one asked for. Hosts that cannot reach each
+        other are an EmulatorError; Mininet would wait forever. Without hosts: the first and the last of all, or of the
+        largest subnet."""
         client, server = hosts or (self._pair()[0], self._pair()[-1])
         if self._tenants and all(host in self.hosts for host in (client, server)):
-            if not any(client in group and server in group for group in self._subnets()):
+            if not any(client in group and server in group for group in subnets(self.hosts)):
                 raise EmulatorError(client.name, f"cannot talk to {server.name}, by design", "they share no subnet")
-        if not self._pings(client, server):
+        if not pings(client, server):
             raise EmulatorError(client.name, f"does not reach {server.name}: no answer to a ping")
-        return list(super().iperf([client, server], *given, **options))
+        output(f"*** Iperf: testing {l4Type} bandwidth between {client} and {server}\n")
+        common = f"iperf -p {port}{' -u' * (l4Type == 'UDP')}{f' -f {fmt}' if fmt else ''}"
+        speeds = iperf_speeds(client, server, common, f"-t {seconds}{f' -b {udpBw}' * (l4Type == 'UDP')}", seconds)
+        speeds = [udpBw] * (l4Type == "UDP") + speeds
+        output(f"*** Results: {speeds}\n")
+        return speeds
 
     @property
     def _tenants(self) -> bool:
         """Whether the hosts are instances."""
         return any(node.kind == "instance" for node in self.lab_plan.nodes)
 
-    def _subnets(self) -> list[list[LabNode]]:
-        """Instances that can talk to each other; one that is alone in its subnet is left out."""
-        groups: defaultdict[tuple[str, object], list[LabNode]] = defaultdict(list)
-        for host in self.hosts:
-            intf = host.defaultIntf()
-            groups[host.name.rpartition(".")[0], ip_interface(f"{intf.ip}/{intf.prefixLen}").network].append(host)
-        return [group for group in groups.values() if len(group) > 1]
-
     def _pair(self) -> list[LabNode]:
         """Hosts that can talk to each other, at least two."""
-        found = max(self._subnets(), key=len, default=[]) if self._tenants else self.hosts
+        found = max(subnets(self.hosts), key=len, default=[]) if self._tenants else self.hosts
         if len(found) < 2:
             raise EmulatorError(self.lab_plan.lab, "there are no two hosts that could talk to each other")
         return list(found)
-
-    def _pings(self, host: LabNode, peer: LabNode, timeout: Any = None) -> bool:
-        sent, received = self._parsePing(host.cmd(f"ping -c1 -W {timeout or PATIENCE_S} {peer.IP()}"))
-        return bool(0 < sent <= received)
 
     def interact(self) -> Any:
         """Start, the prompt, stop."""

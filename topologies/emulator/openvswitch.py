@@ -7,12 +7,12 @@ directory, and the daemons run in the namespace of their node.
 import os
 import subprocess
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from topologies.emulator import namespaces, ovsdb, processes
-from topologies.emulator.errors import SwitchError
+from topologies.emulator.errors import OvsdbError, SwitchError
 from topologies.emulator.netlink import Batch, devices
 from topologies.emulator.ovsdb import JsonRpc, Operation
 from topologies.emulator.parts import Bridge, BridgePort, OpenVswitch, Vtep
@@ -50,11 +50,12 @@ def start(switch: OpenVswitch, directory: Path) -> None:
     if switch.ovsdb:
         address, _, port = switch.ovsdb.rpartition(":")
         server.append(f"--remote=ptcp:{port}:{address}")
-    vswitchd = ["ovs-vswitchd", f"unix:{directory / DATABASE_SOCKET}", f"--unixctl={directory / CONTROL_SOCKET}"]
+    # If it followed the kernel's routes, it would forget and re-read them all at every device that comes or goes,
+    # and lose tunnelled packets meanwhile. It has one route, given by `resume`.
+    vswitchd = ["ovs-vswitchd", f"unix:{directory / DATABASE_SOCKET}", f"--unixctl={directory / CONTROL_SOCKET}",
+                "--disable-system-route"]
     if switch.datapath == "user":
         vswitchd.append("--disable-system")
-    if not switch.vtep:
-        vswitchd.append("--disable-system-route")  # no tunnels: no need to follow the kernel's routes
     with namespaces.entered(switch.netns):
         _daemon(server, directory, environment)
         # ovs-vswitchd retries a missing database only after a second: let it find one.
@@ -90,23 +91,29 @@ def _daemon(command: list[str], directory: Path, environment: dict[str, str]) ->
 
 def configure(switch: OpenVswitch, directory: Path, namespace: namespaces.Namespace) -> None:
     """Make all bridges in one transaction, wait until they exist, give a server its VTEP, and check the result."""
-    deadline = time.monotonic() + START_SECONDS
-    with JsonRpc(directory / DATABASE_SOCKET, deadline) as database:
+    with JsonRpc(directory / DATABASE_SOCKET, time.monotonic() + START_SECONDS) as database:
         ovsdb.apply(database, list(operations(switch)))
-        problems = list(faults(switch, database))
-    if problems:
-        raise SwitchError(switch.node, "; ".join(problems[:5]), f"see {directory}/ovs-vswitchd.log")
+        check(switch, database)
     resume(switch, directory, namespace)
+
+
+def check(switch: OpenVswitch, database: JsonRpc) -> None:
+    """Raises SwitchError if the running switch is not the wanted one."""
+    problems = list(faults(switch, database))
+    if problems:
+        raise SwitchError(switch.node, "; ".join(problems[:5]), f"see {database.path.parent}/ovs-vswitchd.log")
 
 
 def resume(switch: OpenVswitch, directory: Path, namespace: namespaces.Namespace) -> None:
     """What a fresh ovs-vswitchd does not know by itself: the VTEP's address, route and neighbour."""
     for pid in directory.glob("ovs-vswitchd.pid"):  # where ovs-appctl looks for the control socket of a daemon
         _alias(directory / f"ovs-vswitchd.{pid.read_text(encoding='ascii').strip()}.ctl", CONTROL_SOCKET)
-    if switch.vtep:
-        _place_vtep(switch.vtep, namespace)
+    vtep = switch.vtep
+    if vtep:
+        _place_vtep(vtep, namespace)
         with JsonRpc(directory / CONTROL_SOCKET, time.monotonic() + START_SECONDS) as control:
-            control.call("tnl/neigh/set", switch.vtep.bridge, switch.vtep.router, switch.vtep.router_mac)
+            control.call("tnl/neigh/set", vtep.bridge, vtep.router, vtep.router_mac)
+            _add_route(vtep, control)
 
 
 def _alias(link: Path, target: str) -> None:
@@ -135,6 +142,18 @@ def _place_vtep(vtep: Vtep, namespace: namespaces.Namespace) -> None:
     batch.send(namespace.channel)
 
 
+def _add_route(vtep: Vtep, control: JsonRpc) -> None:
+    """Give Open vSwitch the route of its tunnels; it takes it once it has seen the address."""
+    while True:
+        try:
+            control.call("ovs/route/add", vtep.fabric, vtep.bridge, vtep.router)
+            return
+        except OvsdbError:
+            if time.monotonic() > control.deadline:
+                raise
+            time.sleep(0.005)
+
+
 def operations(switch: OpenVswitch) -> Iterator[Operation]:
     """The one transaction that makes the switch's bridges in its empty database."""
     names = [f"bridge{number}" for number in range(len(switch.bridges))]
@@ -142,9 +161,9 @@ def operations(switch: OpenVswitch) -> Iterator[Operation]:
         yield from bridge_operations(switch, bridge, name)
     yield {"op": "insert", "table": "Open_vSwitch", "row": {
         "bridges": ["set", [["named-uuid", name] for name in names]],
-        "external_ids": _map({"system-id": switch.node, "hostname": switch.node}),
+        "external_ids": ovsdb.map_of({"system-id": switch.node, "hostname": switch.node}),
         # One thread of each kind: a lab runs tens of these daemons on a few cores.
-        "other_config": _map({"n-handler-threads": "1", "n-revalidator-threads": "1"})}}
+        "other_config": ovsdb.map_of({"n-handler-threads": "1", "n-revalidator-threads": "1"})}}
 
 
 def bridge_operations(switch: OpenVswitch, bridge: Bridge, name: str) -> Iterator[Operation]:
@@ -157,8 +176,8 @@ def bridge_operations(switch: OpenVswitch, bridge: Bridge, name: str) -> Iterato
     configuration = {"disable-in-band": "true", "datapath-id": f"{bridge.dpid:016x}", "hwaddr": bridge.mac}
     row: dict[str, Any] = {
         "name": bridge.device, "datapath_type": DATAPATH_TYPES[switch.datapath], "fail_mode": "secure",
-        "protocols": ["set", ["OpenFlow13", "OpenFlow14", "OpenFlow15"]], "other_config": _map(configuration),
-        "external_ids": _map({"node": bridge.node}),
+        "protocols": ["set", ["OpenFlow13", "OpenFlow14", "OpenFlow15"]], "other_config": ovsdb.map_of(configuration),
+        "external_ids": ovsdb.map_of({"node": bridge.node}),
         "ports": ["set", [["named-uuid", port] for port in ports]]}
     if switch.controller:
         yield {"op": "insert", "table": "Controller", "uuid-name": f"{name}controller", "row": {
@@ -170,8 +189,8 @@ def bridge_operations(switch: OpenVswitch, bridge: Bridge, name: str) -> Iterato
 
 def port_operations(port: BridgePort, name: str, mtu: int | None = None) -> Iterator[Operation]:
     """Insert a port under the symbolic `name`; its rate is a QoS record, so that Open vSwitch itself keeps it."""
-    interface: dict[str, Any] = {"name": port.device, "type": port.type, "options": _map(port.options),
-                                 "external_ids": _map(port.external_ids)}
+    interface: dict[str, Any] = {"name": port.device, "type": port.type, "options": ovsdb.map_of(port.options),
+                                 "external_ids": ovsdb.map_of(port.external_ids)}
     if port.ofport:
         interface["ofport_request"] = port.ofport
     if mtu:
@@ -179,12 +198,23 @@ def port_operations(port: BridgePort, name: str, mtu: int | None = None) -> Iter
     yield {"op": "insert", "table": "Interface", "uuid-name": f"{name}interface", "row": interface}
     row: dict[str, Any] = {"name": port.device, "interfaces": ["named-uuid", f"{name}interface"]}
     if port.rate_mbps:
-        rate = _map({"max-rate": str(round(port.rate_mbps * 1_000_000))})
-        yield {"op": "insert", "table": "Queue", "uuid-name": f"{name}queue", "row": {"other_config": rate}}
-        yield {"op": "insert", "table": "QoS", "uuid-name": f"{name}qos", "row": {
-            "type": "linux-htb", "other_config": rate, "queues": ["map", [[0, ["named-uuid", f"{name}queue"]]]]}}
+        yield from rate_operations(port.rate_mbps, name)
         row["qos"] = ["named-uuid", f"{name}qos"]
     yield {"op": "insert", "table": "Port", "uuid-name": name, "row": row}
+
+
+def rate_operations(rate_mbps: float, name: str) -> Iterator[Operation]:
+    """Insert the records of a rate; the QoS is called `<name>qos`."""
+    limit = {"other_config": ovsdb.map_of(limits(rate_mbps))}
+    queues = ["map", [[0, ["named-uuid", f"{name}queue"]]]]
+    yield {"op": "insert", "table": "Queue", "uuid-name": f"{name}queue", "row": limit}
+    yield {"op": "insert", "table": "QoS", "uuid-name": f"{name}qos",
+           "row": {"type": "linux-htb", "queues": queues, **limit}}
+
+
+def limits(rate_mbps: float) -> dict[str, str]:
+    """`other_config` of the records of a rate."""
+    return {"max-rate": str(round(rate_mbps * 1_000_000))}
 
 
 def faults(switch: OpenVswitch, database: JsonRpc) -> Iterator[str]:
@@ -203,10 +233,6 @@ def faults(switch: OpenVswitch, database: JsonRpc) -> Iterator[str]:
                 yield f"port {port.device}: {row['error']}"
             elif row["ofport"] != port.ofport:
                 yield f"port {port.device} has OpenFlow port {row['ofport']}, wanted {port.ofport}"
-
-
-def _map(values: Mapping[str, str]) -> list[Any]:
-    return ["map", [[key, value] for key, value in values.items()]]
 
 
 def _finds_module(name: str) -> bool:

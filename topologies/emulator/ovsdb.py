@@ -8,6 +8,7 @@ import json
 import os
 import socket
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -129,6 +130,16 @@ def select(connection: JsonRpc, table: str, columns: list[str]) -> list[dict[str
     """All rows of a table."""
     operation = {"op": "select", "table": table, "where": [], "columns": columns}
     return list(transact(connection, [operation])[0]["rows"])
+
+
+def map_of(values: Mapping[str, str]) -> list[Any]:
+    """A map as the protocol writes it (RFC 7047, 5.1)."""
+    return ["map", [[key, value] for key, value in values.items()]]
+
+
+def items(value: Any) -> list[Any]:
+    """The elements of a set, the pairs of a map; the protocol writes a set of one as its element."""
+    return list(value[1]) if isinstance(value, list) and value[0] in ("set", "map") else [value]
 
 
 def connect(path: Path, deadline: float) -> socket.socket:

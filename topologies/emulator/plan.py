@@ -9,11 +9,11 @@ import ipaddress
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import count
 from typing import Any
 
 from topologies.emulator import names
 from topologies.emulator.errors import PlanError
+from topologies.emulator.kept import Kept, free
 from topologies.emulator.parts import (Bridge, BridgePort, Cable, End, InstanceSpec, LabPlan, Node, OpenVswitch,
                                        Options, Vtep)
 
@@ -40,15 +40,16 @@ _TUNNEL_OPTIONS = {"key": "flow", "remote_ip": "flow", "tos": "inherit", "df_def
 
 
 def plan(lab: str, graph: Any, servers: Mapping[str, str], instances: Sequence[InstanceSpec],
-         options: Options = Options()) -> LabPlan:
+         options: Options = Options(), *, present: LabPlan | None = None) -> LabPlan:
     """The lab's plan. `graph` is a fabric as `topologies.fattree` makes them; `servers` maps a server's name to its
-    host position, in order; empty for a bare fabric. Raises PlanError before anything is touched."""
-    draft = _Draft(lab, graph, dict(servers), options)
+    host position, in order; empty for a bare fabric. What is in the `present` plan of a running lab keeps its names
+    and numbers (`growth.settled` makes the graph agree first). Raises PlanError before anything is touched."""
+    draft = _Draft(lab, graph, dict(servers), options, Kept(present))
     in_order = sorted(instances, key=lambda instance: instance.id)
     nodes = tuple(_nodes(draft, in_order))
     _check(draft, nodes, in_order)
     # Bridges claim their device names first, so that no switch port takes one.
-    devices = {name: draft.device(FABRIC, name) for name in draft.switches}
+    devices = {name: draft.kept.bridges.get(name) or draft.device(FABRIC, name) for name in draft.switches}
     cables = (*_management(draft), *_fabric(draft), *_instances(draft, in_order))
     switches = (_fabric_switch(draft, devices), *(_server_switch(draft, server) for server in draft.servers))
     return LabPlan(lab, options.datapath, options.mtu, nodes, cables, switches,
@@ -57,40 +58,63 @@ def plan(lab: str, graph: Any, servers: Mapping[str, str], instances: Sequence[I
 
 @dataclass
 class _Draft:
-    """What is given, and what the steps share: device names taken per namespace, bridge ports per node."""
+    """What is given, and what the steps share: device names taken per namespace, bridge ports per node, and the
+    numbers that are still free."""
 
     lab: str
     graph: Any
     servers: dict[str, str]
     options: Options
-    taken: defaultdict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
+    kept: Kept
+    taken: dict[str, set[str]] = field(default_factory=dict)
     ports: defaultdict[str, list[BridgePort]] = field(default_factory=lambda: defaultdict(list))
     plugs: defaultdict[str, list[BridgePort]] = field(default_factory=lambda: defaultdict(list))
-    indexes: defaultdict[str, Iterator[int]] = field(default_factory=lambda: defaultdict(lambda: count(FIRST_INDEX)))
+    indexes: dict[str, Iterator[int]] = field(default_factory=dict)
+    ofports: dict[str, Iterator[int]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         kinds = dict(self.graph.nodes(data="kind"))
         self.switches = [name for name, kind in kinds.items() if kind != "host"]
-        self.number = {server: index for index, server in enumerate(self.servers)}
         self.occupant = {position: server for server, position in self.servers.items()}
         if not self.servers:
             self.occupant = {name: name for name, kind in kinds.items() if kind == "host"}
         self.managed = self.options.controller_port is not None
+        self.addresses = dict(self._addresses())
+
+    def _addresses(self) -> Iterator[tuple[str, str]]:
+        """Each Open vSwitch's address on the management network."""
+        used = {int(ipaddress.IPv4Address(address)) for address in self.kept.addresses.values()}
+        fresh = free(int(MANAGEMENT_NET[_FIRST_SERVER]), used)
+        yield FABRIC, str(MANAGEMENT_NET[2])
+        for server in self.servers:
+            yield server, self.kept.addresses.get(server) or str(ipaddress.IPv4Address(next(fresh)))
 
     def device(self, space: str, full: str) -> str:
         """A device name that is free in the namespace of the node `space`."""
-        chosen = names.device(full, self.taken[space])
-        self.taken[space].add(chosen)
+        taken = self.taken.setdefault(space, set(self.kept.devices[names.netns(self.lab, space)]))
+        chosen = names.device(full, taken)
+        taken.add(chosen)
         return chosen
+
+    def ofport(self, server: str, port: str) -> int:
+        """The OpenFlow port of an instance's port on its server's `br-int`."""
+        before = self.kept.end(names.netns(self.lab, server), port)
+        if before:
+            return before.port
+        used = set(self.kept.ofports.get((server, "br-int"), {}).values())
+        return next(self.ofports.setdefault(server, free(FIRST_INSTANCE_PORT, used)))
 
     def rate(self, tier: str) -> float | None:
         return self.options.link_rates_mbps.get(tier)
 
     def end(self, node: str, space: str, full: str, port: int, **more: Any) -> End:
         """The end of a cable at `node`, called `full`, in the namespace of `space`."""
-        device = more.pop("device", None) or self.device(space, full)
+        netns = names.netns(self.lab, space)
+        before = self.kept.end(netns, full)
+        device = more.pop("device", None) or (before.device if before else self.device(space, full))
+        fresh = self.indexes.setdefault(space, free(FIRST_INDEX, self.kept.indexes[netns]))
         given = {"mac": names.mac(full), "mtu": self.options.mtu, "altname": names.altname(full, device), **more}
-        return End(node, device, names.netns(self.lab, space), port, next(self.indexes[space]), **given)
+        return End(node, device, netns, port, before.index if before else next(fresh), **given)
 
 
 def _nodes(draft: _Draft, instances: list[InstanceSpec]) -> Iterator[Node]:
@@ -131,17 +155,15 @@ def _check(draft: _Draft, nodes: tuple[Node, ...], instances: list[InstanceSpec]
 def _management(draft: _Draft) -> Iterator[Cable]:
     if not draft.managed:
         return
-    for index, node in enumerate((FABRIC, *draft.servers), start=1):
-        address = _management_address(draft, node)
-        far = draft.end(MANAGEMENT, MANAGEMENT, f"{MANAGEMENT}-{node}", index, mtu=_MANAGEMENT_MTU,
+    fresh = free(1, draft.kept.ports[MANAGEMENT])
+    for node, address in draft.addresses.items():
+        full = f"{MANAGEMENT}-{node}"
+        before = draft.kept.end(names.netns(draft.lab, MANAGEMENT), full)
+        far = draft.end(MANAGEMENT, MANAGEMENT, full, before.port if before else next(fresh), mtu=_MANAGEMENT_MTU,
                         master=MANAGEMENT_BRIDGE)
         near = draft.end(node, node, MANAGEMENT_DEVICE, 0, device=MANAGEMENT_DEVICE, mac=names.address_mac(address),
                          mtu=_MANAGEMENT_MTU, addresses=(f"{address}/{MANAGEMENT_NET.prefixlen}",))
         yield Cable(far, near, "management")
-
-
-def _management_address(draft: _Draft, node: str) -> str:
-    return str(MANAGEMENT_NET[2 if node == FABRIC else _FIRST_SERVER + draft.number[node]])
 
 
 def _fabric(draft: _Draft) -> Iterator[Cable]:
@@ -166,13 +188,12 @@ def _fabric_end(draft: _Draft, name: str, data: Mapping[str, Any], peer: str) ->
 def _instances(draft: _Draft, instances: list[InstanceSpec]) -> Iterator[Cable]:
     for instance in instances:
         for spec in instance.ports:
-            plugs = draft.plugs[instance.server]
-            ofport = FIRST_INSTANCE_PORT + len(plugs)
+            ofport = draft.ofport(instance.server, spec.id)
             inner = draft.end(instance.id, instance.id, spec.name, 0, mac=spec.mac, mtu=instance.mtu,
                               addresses=(spec.address,), checksums=draft.options.datapath == "user")
             outer = draft.end(instance.server, instance.server, spec.id, ofport, mtu=instance.mtu)
             ids = {"iface-id": spec.id, "attached-mac": spec.mac}
-            plugs.append(BridgePort(outer.device, ofport, external_ids=ids))
+            draft.plugs[instance.server].append(BridgePort(outer.device, ofport, external_ids=ids))
             yield Cable(inner, outer, "instance")
 
 
@@ -185,11 +206,13 @@ def _fabric_switch(draft: _Draft, devices: dict[str, str]) -> OpenVswitch:
 def _server_switch(draft: _Draft, server: str) -> OpenVswitch:
     about = draft.graph.nodes[draft.servers[server]]
     address = int(ipaddress.IPv4Address(about["address"]))
-    uplinks = tuple(BridgePort(port.device, number, external_ids=port.external_ids, rate_mbps=port.rate_mbps)
-                    for number, port in enumerate(_sorted(draft.ports[server]), start=1))
+    before = draft.kept.ofports.get((server, "br-phy"), {})
+    fresh = free(1, set(before.values()))
+    uplinks = tuple(BridgePort(port.device, before.get(port.device) or next(fresh), external_ids=port.external_ids,
+                               rate_mbps=port.rate_mbps) for port in _sorted(draft.ports[server]))
     tunnel = BridgePort("vxlan", TUNNEL_PORT, "vxlan", _TUNNEL_OPTIONS)
     bridges = (Bridge(server, "br-phy", PHY_DPID | address, uplinks, about["mac"], draft.options.mtu),
-               Bridge(server, "br-int", INT_DPID | address, (tunnel, *draft.plugs[server]),
+               Bridge(server, "br-int", INT_DPID | address, (tunnel, *_sorted(draft.plugs[server])),
                       names.mac(f"{server}/br-int")))
     return _openvswitch(draft, server, bridges, Vtep("br-phy", about["address"], UNDERLAY, ROUTER_ADDRESS, ROUTER_MAC))
 
@@ -200,6 +223,6 @@ def _sorted(ports: list[BridgePort]) -> tuple[BridgePort, ...]:
 
 def _openvswitch(draft: _Draft, node: str, bridges: tuple[Bridge, ...], vtep: Vtep | None = None) -> OpenVswitch:
     controller = f"tcp:{CONTROLLER_ADDRESS}:{draft.options.controller_port}" if draft.managed else None
-    ovsdb = f"{_management_address(draft, node)}:{OVSDB_PORT}" if draft.managed else None
+    ovsdb = f"{draft.addresses[node]}:{OVSDB_PORT}" if draft.managed else None
     return OpenVswitch(node, names.netns(draft.lab, node), names.directory(node), draft.options.datapath, bridges,
                        controller, ovsdb, vtep)

@@ -178,3 +178,18 @@ def test_what_passes_follows_the_schema_and_builds(fabric, servers):
         jsonschema.Draft202012Validator(schema()).validate({"fabric": fabric, "servers": servers})
         placed = spec.servers(spec.build(fabric), servers)
         assert len(set(placed.values())) == len(placed)
+
+
+def test_present_servers_stay_where_they_are_when_the_fabric_grows() -> None:
+    small, grown = ({"kind": "leaf-spine", "leaves": 2, "spines": 1, "servers_per_leaf": count} for count in (1, 2))
+    before = {name: spec.build(small).nodes[at]["address"] for name, at in spec.servers(spec.build(small)).items()}
+    graph = spec.build(grown)
+    after = {name: graph.nodes[at]["address"] for name, at in spec.servers(graph, None, before).items()}
+    assert after == {"server-1": "10.0.1.2", "server-2": "10.0.2.2", "server-3": "10.0.1.3", "server-4": "10.0.2.3"}
+
+
+def test_a_position_that_is_named_goes_before_one_that_is_kept() -> None:
+    graph = spec.build({"kind": "leaf-spine", "leaves": 1, "spines": 1, "servers_per_leaf": 3})
+    section = {"a": None, "b": {"position": "h1"}, "c": None}
+    assert spec.servers(graph, section, {"a": "10.0.1.2", "c": "10.0.1.4", "gone": "10.0.1.3"}) == {
+        "a": "h2", "b": "h1", "c": "h3"}

@@ -8,6 +8,7 @@ from openflow_fixture import FakeSwitch
 
 from controller.flows.action import Output
 from controller.flows.flow import Flow
+from controller.flows.table import FlowTable
 from controller.southbound import fleet as fleet_module
 from controller.southbound.connection import Answer, Connected, Disconnected, PortChanged
 from controller.southbound.fleet import Fleet
@@ -47,7 +48,8 @@ def run(fleet: Fleet) -> None:
 
 
 def target(out: int, generation: int = 1) -> Target:
-    return Target(generation, frozenset({Flow(0, 1, (), (Output(out),), 1)}))
+    table = FlowTable([Flow(0, 1, (), (Output(out),), 1)])
+    return Target(generation, table, table.version)
 
 
 def test_targets_reach_switches_whoever_comes_first() -> None:
@@ -56,7 +58,8 @@ def test_targets_reach_switches_whoever_comes_first() -> None:
     fleet.aim({1: target(3), 2: target(4)})
     late = connect(fleet, 2)
     run(fleet)
-    assert [set(c.switch.flows.values()) for c in (early, late)] == [set(target(3).flows), set(target(4).flows)]
+    wanted = [set(target(out).flows.flows.values()) for out in (3, 4)]
+    assert [set(c.switch.flows.values()) for c in (early, late)] == wanted
 
 
 def test_a_stranger_gets_nothing_and_a_dropped_switch_loses_nothing() -> None:

@@ -9,6 +9,7 @@ from openflow_fixture import FakeSwitch, error, split
 
 from controller.flows.action import Output
 from controller.flows.flow import Flow
+from controller.flows.table import FlowTable
 from controller.southbound import messages, wire
 from controller.southbound.reconciler import Counters, Session, Target
 
@@ -36,7 +37,12 @@ def converse(session: Session, switch: FakeSwitch) -> None:
 
 
 def target(*flows: Flow, generation: int = 1) -> Target:
-    return Target(generation, frozenset(flows))
+    """A target with a table of its own; `following` is for one table that changes."""
+    return following(FlowTable(flows), generation)
+
+
+def following(table: FlowTable, generation: int = 1) -> Target:
+    return Target(generation, table, table.version)
 
 
 def test_without_a_target_nothing_is_sent() -> None:
@@ -177,12 +183,27 @@ def test_any_sequence_of_targets_ends_in_the_last(before: dict, wanted: list[dic
     switch, one = FakeSwitch(), session()
     switch.flows = dict(before)
     for generation, flows in enumerate(wanted, 1):
-        one.aim(Target(generation, frozenset(flows.values())))
+        one.aim(target(*flows.values(), generation=generation))
         converse(one, switch)
         assert switch.flows == flows and one.realized == generation
     again, counters = FakeSwitch(), Counters()
     again.flows = dict(switch.flows)
     restarted = session(counters)
-    restarted.aim(Target(9, frozenset(wanted[-1].values())))
+    restarted.aim(target(*wanted[-1].values(), generation=9))
     converse(restarted, again)
     assert counters.flow_mods == 0
+
+
+@given(FLOWS, st.lists(FLOWS, min_size=1, max_size=6), st.booleans())
+def test_a_table_that_changes_is_followed_without_reading_again(before, wanted: list, late: bool) -> None:
+    counters, switch, table = Counters(), FakeSwitch(), FlowTable()
+    switch.flows = dict(before)
+    one = session(counters)
+    for generation, flows in enumerate(wanted, 1):
+        table.replace(list(table.flows.values()), flows.values())
+        if late and generation < len(wanted):
+            continue  # several changes at once
+        one.aim(following(table, generation))
+        converse(one, switch)
+        assert switch.flows == flows and one.realized == generation and one.flows == len(flows)
+    assert switch.seen.count(messages.MULTIPART_REQUEST) <= 2  # the flows and the names of the tables, once each

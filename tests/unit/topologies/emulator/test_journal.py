@@ -33,6 +33,7 @@ def test_round_trip() -> None:
         journal.write(record)
     assert journal.read("lab") == record
     assert journal.read_plan("lab") == made()
+    assert journal.is_plan(made()) and journal.is_plan(journal.read_plan("lab"))
     assert journal.labs() == ["lab"]
 
 
@@ -96,3 +97,33 @@ def test_a_directory_without_our_journal_is_not_ours(run_directory: Path) -> Non
     foreign = json.dumps({"lab": "bob", "state": "up", "namespaces": ["x"], "daemons": {}})
     (home / "journal.json").write_text(foreign)
     assert down("alice") is False and (home / "letter").exists()
+
+
+def test_a_change_is_written_down_before_and_forgotten_after() -> None:
+    with journal.locked("lab"):
+        record = journal.begin(made())
+        record.state = journal.UP
+        graph = nx.MultiGraph()
+        graph.add_node("leaf-1", kind="leaf", tier=1, address="10.1.0.1", dpid=1)
+        graph.add_node("h1", kind="host", tier=0, address="10.1.0.2", mac="02:00:0a:01:00:02")
+        grown = plan("lab", graph, {"s1": "h1"}, [])
+        journal.begin_change(record, grown)
+        assert journal.read("lab") == record and journal.read_plan("lab") == grown
+        assert (record.state, record.unfinished) == ("changing", ["oc.lab.s1"])
+        assert set(record.namespaces) == set(grown.namespaces())
+        journal.begin_change(record, made())
+        assert "oc.lab.s1" in record.namespaces and record.unfinished == ["oc.lab.s1"]
+        journal.finish_change(record, made())
+        assert journal.read("lab") == record
+        assert (record.state, record.namespaces, record.unfinished) == ("up", list(made().namespaces()), [])
+
+
+def test_a_journal_of_an_older_program_is_readable(run_directory: Path) -> None:
+    with journal.locked("lab"):
+        journal.begin(made())
+    file = run_directory / "lab" / "journal.json"
+    data = json.loads(file.read_text())
+    del data["unfinished"]
+    file.write_text(json.dumps(data))
+    record = journal.read("lab")
+    assert record and record.unfinished == []

@@ -74,6 +74,34 @@ def test_link_changes() -> None:
     assert altname.get_attr("IFLA_PROP_LIST").get_attr("IFLA_ALT_IFNAME") == "x" * 100
 
 
+def test_bridge_has_a_mac_of_its_own() -> None:
+    batch = netlink.Batch()
+    batch.bridge("hub", 5, "02:00:ac:1f:00:01")
+    [bridge] = decode(batch, ifinfmsg)
+    assert (bridge["index"], bridge.get_attr("IFLA_ADDRESS")) == (5, "02:00:ac:1f:00:01")
+    assert bridge.get_attr("IFLA_LINKINFO").get_attr("IFLA_INFO_KIND") == "bridge"
+
+
+def test_removals() -> None:
+    batch = netlink.Batch()
+    batch.remove(5)
+    [device] = decode(batch, ifinfmsg)
+    assert (device["index"], device["header"]["type"]) == (5, netlink.RTM_DELLINK)
+    batch.remove_address(3, "10.0.0.2/8")
+    [address] = decode(batch, ifaddrmsg)
+    assert (address["index"], address["prefixlen"], address.get_attr("IFA_LOCAL")) == (3, 8, "10.0.0.2")
+    assert address["header"]["type"] == netlink.RTM_DELADDR
+
+
+def test_a_device_that_is_gone_already_is_removed() -> None:
+    batch = netlink.Batch()
+    batch.remove(5)
+    batch.send(Recorder(19))  # type: ignore[arg-type]
+    batch.set_up(5)
+    with pytest.raises(netlink.NetlinkError, match="No such device"):
+        batch.send(Recorder(19))  # type: ignore[arg-type]
+
+
 def test_address_route_neighbour() -> None:
     batch = netlink.Batch()
     batch.address(3, "10.0.0.2/8")
@@ -95,6 +123,23 @@ def test_shape() -> None:
     qdisc, kind = decode(batch, tcmsg)
     assert qdisc.get_attr("TCA_KIND") == kind.get_attr("TCA_KIND") == "htb"
     assert kind.get_attr("TCA_OPTIONS").get_attr("TCA_HTB_PARMS")["rate"] == 5_000_000
+
+
+def test_another_rate_replaces_the_class_only() -> None:
+    batch = netlink.Batch()
+    shaping.reshape(batch, 4, 80)
+    [kind] = decode(batch, tcmsg)
+    assert kind["header"]["type"] == shaping.RTM_NEWTCLASS and kind["header"]["flags"] & 0x100  # NLM_F_REPLACE
+    assert kind.get_attr("TCA_OPTIONS").get_attr("TCA_HTB_PARMS")["rate"] == 10_000_000
+    shaping.reshape(batch, 4, None)
+    [gone] = decode(batch, tcmsg)
+    assert (gone["header"]["type"], gone["index"]) == (shaping.RTM_DELQDISC, 4)
+
+
+@pytest.mark.parametrize(("effective", "requested", "same"), [
+    (None, None, True), (None, 40, False), (40, None, False), (39.9999, 40, True), (39.9, 40, False)])
+def test_same_rate(effective: float | None, requested: float | None, same: bool) -> None:
+    assert shaping.same(effective, requested) is same
 
 
 def test_many_changes_are_written_in_pieces_and_all_acknowledged() -> None:

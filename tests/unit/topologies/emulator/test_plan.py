@@ -169,3 +169,30 @@ def test_more_servers_than_the_management_network_holds() -> None:
 def test_interface_indexes_are_unique_per_namespace() -> None:
     indexes = [(end.netns, end.index) for end in ends(two_servers())]
     assert len(set(indexes)) == len(indexes)
+
+
+def test_the_present_numbers_stay_and_newcomers_get_the_lowest_free() -> None:
+    servers = {"s1": "h1", "s2": "h2"}
+    old = plan("lab", leaf(), servers, [instance(f"red.prod.{name}", "s1", at) for at, name in enumerate("bcd", 1)])
+    stays = [instance("red.prod.b", "s1", 1), instance("red.prod.d", "s1", 3)]
+    new = plan("lab", leaf(), servers, [*stays, instance("red.prod.a", "s1", 4)], present=old)
+    ports = {cable.a.node: cable.b.port for cable in new.cables if cable.tier == "instance"}
+    assert ports == {"red.prod.a": 5, "red.prod.b": 2, "red.prod.d": 4}  # c's 3 is not free before it is gone
+    assert [port.ofport for port in new.switch_of("s1").bridges[1].ports] == [1, 2, 4, 5]
+    newest = plan("lab", leaf(), servers, [*stays, instance("red.prod.a", "s1", 4), instance("red.prod.e", "s1", 5)],
+                  present=new)
+    assert {cable.b.port for cable in newest.cables if cable.a.node == "red.prod.e"} == {3}
+
+
+def test_management_addresses_stay() -> None:
+    old = plan("lab", leaf(3), {"s1": "h1", "s2": "h2"}, [])
+    new = plan("lab", leaf(3), {"s3": "h3", "s2": "h2"}, [], present=old)
+    assert {switch.node: switch.ovsdb for switch in new.switches} == {
+        "fabric": "172.31.0.2:6640", "s2": "172.31.1.2:6640", "s3": "172.31.1.3:6640"}
+
+
+def test_planned_again_it_is_the_same() -> None:
+    made = two_servers()
+    servers = {f"{LONG}1": "h1", f"{LONG}2": "h2"}
+    instances = [instance(f"red.prod.{LONG}{number}", f"{LONG}{number}", number) for number in (1, 2)]
+    assert plan("lab", leaf(), servers, instances, present=made).to_json() == made.to_json()

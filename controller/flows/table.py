@@ -1,0 +1,79 @@
+"""The wanted flows of one bridge, with a short memory of how they changed: following a change of two flows among ten
+thousand costs two flows."""
+
+from collections import deque
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from controller.flows.flow import Flow, FlowKey
+
+REMEMBERED = 256  # changes; a reader that is further behind compares everything
+
+
+class ConflictError(RuntimeError):
+    """Two flows with one key on one bridge: the pipeline's bands do not keep them apart."""
+
+
+@dataclass(frozen=True, slots=True)
+class Delta:
+    """What leads from one state to another. A flow that replaces one with the same key is only in `added`."""
+
+    added: tuple[Flow, ...]
+    removed: tuple[Flow, ...]
+
+    def __bool__(self) -> bool:
+        return bool(self.added or self.removed)
+
+
+Step = tuple[FlowKey, Flow | None, Flow | None]  # key, flow before, flow after
+
+
+class FlowTable:
+    """Flows by key. `version` counts the changes; equality is identity, compare `flows` for content."""
+
+    def __init__(self, flows: Iterable[Flow] = ()) -> None:
+        self.flows: dict[FlowKey, Flow] = {}
+        self.version = 0
+        self._history: deque[tuple[Step, ...]] = deque(maxlen=REMEMBERED)
+        self.replace((), flows)
+
+    def replace(self, removed: Iterable[Flow], added: Iterable[Flow]) -> None:
+        """Take `removed` out, put `added` in. Raises ConflictError if a key is taken; what cancels out is no change."""
+        before: dict[FlowKey, Flow | None] = {}
+        for flow in removed:
+            key = flow.key
+            before[key] = self.flows.pop(key)
+        for flow in added:
+            key = flow.key
+            if key in self.flows:
+                raise ConflictError(f"two flows with one key: {flow} and {self.flows[key]}")
+            before.setdefault(key, None)
+            self.flows[key] = flow
+        steps = [(key, old, self.flows.get(key)) for key, old in before.items()]
+        changed = tuple(step for step in steps if step[1] != step[2])
+        if changed:
+            self.version += 1
+            self._history.append(changed)
+
+    def since(self, version: int) -> Delta | None:
+        """What changed after `version`; None if that is too long ago to be remembered."""
+        behind = self.version - version
+        if not 0 <= behind <= len(self._history):
+            return None
+        first: dict[FlowKey, Flow | None] = {}
+        for steps in list(self._history)[len(self._history) - behind :]:
+            for key, old, _ in steps:
+                first.setdefault(key, old)
+        return delta_of((old, self.flows.get(key)) for key, old in first.items())
+
+    def compared_with(self, held: dict[FlowKey, Flow]) -> Delta:
+        """What leads from `held` to these flows."""
+        pairs = [(held.get(key), flow) for key, flow in self.flows.items()]
+        return delta_of([*pairs, *((flow, None) for key, flow in held.items() if key not in self.flows)])
+
+
+def delta_of(pairs: Iterable[tuple[Flow | None, Flow | None]]) -> Delta:
+    """The delta of (before, after) pairs of single keys."""
+    changed = [pair for pair in pairs if pair[0] != pair[1]]
+    added = tuple(after for _, after in changed if after is not None)
+    return Delta(added, tuple(before for before, after in changed if after is None and before is not None))
