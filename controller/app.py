@@ -183,7 +183,7 @@ class Daemon:
         self._progress.because, self._progress.plugged = program.because, observed.plugged
         self._fleet.aim(
             {
-                dpid: Target(snapshot.generation, flows, program.tables.get(dpid, {}))
+                dpid: Target(snapshot.generation, flows, flows.version, program.tables.get(dpid, {}))
                 for dpid, flows in program.flows.items()
                 if dpid not in blind
             }

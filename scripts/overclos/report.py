@@ -175,7 +175,8 @@ def to_json(report: Report) -> str:
         "lab": report.lab, "passed": report.passed, "headline": headline(report),
         "summary": summary | _tally(report.rows), "kinds": {kind: _tally(rows) for kind, rows in _by_kind(report)},
         "errors": list(report.errors), "taps": dict(report.taps),
-        "fabric": {"links": len(report.taps), "watched": len(report.taps) - len(report.down), "down": report.down},
+        "fabric": {"links": len(report.taps), "watched": len(report.taps) - len(report.down), "down": report.down,
+                   "summary": _watched(report)},
         "results": [{"id": row.id, "kind": row.kind, "source": row.source, "target": row.target, "ok": row.ok,
                      "verdict": row.verdict, "expected": row.expect, "observed": row.observed, "detail": row.detail}
                     for row in report.rows]}, indent=2, sort_keys=True)
@@ -274,14 +275,17 @@ def _taps_table(report: Report) -> Table:
     for title in ("frames", "VXLAN", "VNIs", "violations"):
         table.add_column(title, justify="right")
     broken = {name: [tap] for name, tap in report.taps.items() if tap["violations"]}
-    number, down = len(report.taps), len(report.down)
-    every = f"{number - down} of {number} watched, {down} down" if down else f"all {number}"
-    for name, taps in {every: list(report.taps.values()), **broken}.items():
+    for name, taps in {_watched(report): list(report.taps.values()), **broken}.items():
         counts = [sum(tap["frames"] for tap in taps), sum(tap["vxlan"] for tap in taps),
                   len({vni for tap in taps for vni in tap["vnis"]}), sum(len(tap["violations"]) for tap in taps)]
         table.add_row(Text(name), *(str(count) if count else "-" for count in counts),
                       style="red" if counts[-1] else None)
     return table
+
+
+def _watched(report: Report) -> str:
+    number, down = len(report.taps), len(report.down)
+    return f"{number - down} of {number} watched, {down} down" if down else f"all {number}"
 
 
 def _by_kind(report: Report) -> list[tuple[str, list[Row]]]:
