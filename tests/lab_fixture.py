@@ -40,8 +40,8 @@ tenants:
 
 
 def lab_name(purpose: str) -> str:
-    """A name that no other test uses at the same time."""
-    return f"t-{purpose}-{os.environ.get('PYTEST_XDIST_WORKER', 'gw0')}"
+    """A name that no other test, and no other run of the tests, uses at the same time."""
+    return f"t-{purpose}-{Path(os.environ['OVERCLOS_RUN_DIR']).name[-8:].strip('_').replace('_', '-')}".lower()
 
 
 def write(directory: Path, text: str, purpose: str) -> Path:

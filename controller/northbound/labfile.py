@@ -19,6 +19,7 @@ from controller.model.problem import Path, Problem
 from controller.northbound.yamltree import Tree, TreeBuilder
 
 MAX_BYTES = 4 << 20
+MAX_SHOWN = 50  # problems in the text of an error; a file with more has one cause
 LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # libyaml is ten times faster, but not in every build
 SYNTAX_HINT = "check quotes and colons, and indent with spaces, not tabs"
 SECTIONS = {
@@ -34,7 +35,10 @@ class LabFileError(ValueError):
 
     def __init__(self, problems: Sequence[str]) -> None:
         self.problems = tuple(problems)
-        super().__init__("\n".join(self.problems))
+        shown = [*self.problems[:MAX_SHOWN]]
+        if len(problems) > MAX_SHOWN:
+            shown.append(f"and {len(problems) - MAX_SHOWN} more problems")
+        super().__init__("\n".join(shown))
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,13 +11,17 @@ import networkx as nx
 from controller.model.codec import to_json
 from controller.model.fabric import Fabric
 from controller.model.snapshot import Snapshot
+from scripts.overclos.failure import Failure
 from scripts.overclos.handover import fabric
-from topologies.fattree import fat_tree
-from topologies.leafspine import leaf_spine
+from topologies import fattree, leafspine
 from topologies.spec import DEFAULT_MTU
-from topologies.wiring import FabricError
+from topologies.wiring import FabricError, Parameter
 
-BUILDERS: dict[str, Callable[..., nx.MultiGraph]] = {"fattree": fat_tree, "leafspine": leaf_spine}  # as `mn --topo`
+# By the names of `mn --topo`.
+BUILDERS: dict[str, tuple[Callable[..., nx.MultiGraph], tuple[Parameter, ...]]] = {
+    "fattree": (fattree.fat_tree, fattree.PARAMETERS),
+    "leafspine": (leafspine.leaf_spine, leafspine.PARAMETERS),
+}
 
 
 def plain_fabric(text: str) -> Fabric:
@@ -25,15 +29,20 @@ def plain_fabric(text: str) -> Fabric:
     kind, *numbers = text.split(",")
     if kind not in BUILDERS:
         raise argparse.ArgumentTypeError(f"no fabric {kind!r} (use {' or '.join(BUILDERS)}, for example fattree,4)")
+    build, parameters = BUILDERS[kind]
+    if len(numbers) != len(parameters) or not all(number.isdecimal() for number in numbers):
+        names = ",".join(parameter.name.upper() for parameter in parameters)
+        raise argparse.ArgumentTypeError(f"{text}: say {kind},{names} with whole numbers")
     try:
-        graph = BUILDERS[kind](*(int(number) for number in numbers))
-    except (FabricError, ValueError, TypeError) as error:
+        return fabric(build(*(int(number) for number in numbers)), DEFAULT_MTU)
+    except FabricError as error:
         raise argparse.ArgumentTypeError(f"{text}: {error}") from error
-    return fabric(graph, DEFAULT_MTU)
 
 
 def run(plain: Fabric | None, arguments: list[str]) -> NoReturn:
     """Become the daemon. The snapshot of a plain fabric is handed over in a file that exists in memory only."""
+    if plain is None and not any(argument.startswith("--snapshot") for argument in arguments):
+        raise Failure("say what to control: --fabric fattree,4 or --snapshot FILE")
     if plain is not None:
         memory = os.memfd_create("snapshot", 0)
         os.write(memory, to_json(Snapshot(1, plain)).encode())

@@ -18,6 +18,7 @@ from controller.model.validate import validate
 from controller.northbound import labfile
 from scripts.overclos.handover import chassis, fabric
 from topologies import spec
+from topologies.emulator.errors import PlanError
 from topologies.emulator.openvswitch import resolve_datapath
 from topologies.emulator.parts import InstanceSpec, LabPlan, Options, PortSpec
 from topologies.emulator.plan import plan
@@ -48,7 +49,11 @@ def read(path: Path) -> Description:
     graph = spec.build(data["fabric"])
     servers = spec.servers(graph, data.get("servers"))
     intent = allocate(data.get("tenants", {}), list(servers))
-    lab_plan = _plan(document.lab, graph, servers, intent, data["fabric"])
+    try:
+        lab_plan = _plan(document.lab, graph, servers, intent, data["fabric"])
+    except PlanError as error:
+        problem = ("fabric",), f"{error.subject}: {error.message}", error.hint
+        raise labfile.LabFileError(document.problems_as_text([problem])) from error
     snapshot = Snapshot(FIRST_GENERATION, fabric(graph, lab_plan.mtu, servers), chassis(lab_plan), intent)
     return Description(document.lab, graph, servers, snapshot, lab_plan)
 
@@ -56,19 +61,14 @@ def read(path: Path) -> Description:
 def _plan(
     lab: str, graph: nx.MultiGraph, servers: Mapping[str, str], intent: Intent, section: Mapping[str, Any]
 ) -> LabPlan:
+    ports: dict[str, list[PortSpec]] = {instance.id: [] for instance in intent.instances}
     lengths = {subnet.id: subnet.cidr.rpartition("/")[2] for subnet in intent.subnets}
     mtu = spec.mtu(section)
+    for port in intent.ports:
+        address = f"{port.address}/{lengths[port.subnet]}"
+        ports[port.instance].append(PortSpec(port.id, port.name, port.mac, address))
     instances = [
-        InstanceSpec(
-            instance.id,
-            instance.server,
-            tenant_mtu(mtu),
-            tuple(
-                PortSpec(port.id, port.name, port.mac, f"{port.address}/{lengths[port.subnet]}")
-                for port in intent.ports
-                if port.instance == instance.id
-            ),
-        )
+        InstanceSpec(instance.id, instance.server, tenant_mtu(mtu), tuple(ports[instance.id]))
         for instance in intent.instances
     ]
     options = Options(

@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Callable
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -23,10 +24,15 @@ def up(path: Path, progress: Callable[[str], None], timeout: float = READY_S) ->
     """The lab of a file, up and with every flow confirmed; on any failure nothing is left of it."""
     description = read(path)
     files = {SNAPSHOT: to_json(description.snapshot).encode(), LAB_FILE: path.read_bytes()}
-    argv = controller_argv(Lab(description.plan))
-    lab = Lab.create(description.plan, progress, files, {CONTROLLER: (MANAGEMENT, argv)})
-    try:
+    lab = Lab(description.plan)
+
+    def controller_ready() -> None:
         ready.await_socket(socket_path(lab), lambda: controller_alive(lab), timeout)
+        progress("the controller is ready, making the bridges")
+
+    daemons = {CONTROLLER: (MANAGEMENT, controller_argv(lab))}
+    Lab.create(description.plan, progress, files, daemons, controller_ready)
+    try:
         progress("programming the switches")
         status = await_ready(lab, timeout)
     except BaseException:
@@ -72,19 +78,23 @@ def only_lab() -> str:
     """The name of the one lab that is here. Raises LabChoice when there is none or more than one."""
     names = labs()
     if len(names) != 1:
-        raise LabChoice(f"which lab? there are {', '.join(names)}" if names else "no lab is up (overclos up FILE)")
+        raise LabChoice(f"name the lab: there are {', '.join(names)}" if names else "no lab is up (overclos up FILE)")
     return names[0]
 
 
 def node(lab: Lab, name: str) -> str:
-    """The node of that name; an instance also by its last words, `web1` for `red.prod.web1`, where only one fits."""
+    """The node of that name; an instance also by its last words, `web1` for `red.prod.web1`, where only one fits, and
+    by one of its ports."""
     names = [each.name for each in lab.plan.nodes]
     if name in names:
         return name
-    fitting = [each for each in names if each.endswith(f".{name}")]
-    if len(fitting) != 1:
-        hint = f"it could be {', '.join(fitting)}" if fitting else "see `overclos inspect`"
-        raise EmulatorError(name, f"is not the name of one node of lab {lab.name}", hint)
+    fitting = [each for each in names if each.endswith(f".{name}") or name.startswith(f"{each}.")]
+    if not fitting:
+        near = get_close_matches(name, names, 3)
+        hint = f"did you mean {' or '.join(near)}?" if near else "see `overclos inspect`"
+        raise EmulatorError(f"{name!r}", f"lab {lab.name} has no such node", hint)
+    if len(fitting) > 1:
+        raise EmulatorError(f"{name!r}", "could be more than one node", ", ".join(fitting))
     return fitting[0]
 
 
@@ -104,7 +114,10 @@ def socket_path(lab: Lab) -> Path:
 def summary(description: Description) -> str:
     """The lab in numbers."""
     fabric, intent = description.snapshot.fabric, description.snapshot.intent
-    return (
-        f"{len(fabric.switches)} switches, {len(description.servers)} servers, {len(intent.instances)} instances of "
-        f"{len(intent.tenants)} tenants"
-    )
+    counts = [(fabric.switches, "switch"), (description.servers, "server"), (intent.instances, "instance")]
+    return f"{', '.join(_count(len(items), noun) for items, noun in counts)} of {_count(len(intent.tenants), 'tenant')}"
+
+
+def _count(number: int, noun: str) -> str:
+    plural = "" if number == 1 else "es" if noun.endswith("ch") else "s"
+    return f"{number} {noun}{plural}"

@@ -1,9 +1,12 @@
 """`overclos test`: the policy's verdict on every probe, against what the running lab does."""
 
 import json
+import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from threading import Thread
 from typing import Any
 
 from controller.model.snapshot import Snapshot
@@ -52,13 +55,41 @@ def run(plan: LabPlan, snapshot: Snapshot, progress: Callable[[str], None]) -> t
     """Run all probes in a process of their own (it alone imports scapy); (plan, result) as the reports take them."""
     probes = probes_of(snapshot)
     document = probe_plan(plan, snapshot, probes)
+    if not probes:
+        return document, {"results": []}
     progress(f"sending {len(probes)} probes between {len(snapshot.intent.ports)} ports")
-    process = subprocess.run(
-        [sys.executable, "-m", "topologies.probes"], input=json.dumps(document), stdout=subprocess.PIPE, text=True
-    )
+    said: list[str] = []
+
+    def tell(line: str) -> None:
+        said.append(line)
+        progress(line)
+
+    with _told(tell) as errors:
+        argv = [sys.executable, "-m", "topologies.probes"]
+        process = subprocess.run(argv, input=json.dumps(document), stdout=subprocess.PIPE, stderr=errors, text=True)
     if process.returncode != 0:
-        raise ProbeFailure(f"the probes ended with status {process.returncode}; see their message above")
+        last = said[-1] if said else "they did not say why"
+        raise ProbeFailure(f"the probes ended with status {process.returncode}: {last}")
     return document, json.loads(process.stdout)
+
+
+@contextmanager
+def _told(tell: Callable[[str], None]) -> Iterator[int]:
+    """A descriptor for the standard error of a process; `tell` gets each line as it comes."""
+    reader, writer = os.pipe()
+
+    def relay() -> None:
+        with open(reader, encoding="utf-8", errors="replace") as lines:
+            for line in lines:
+                tell(line.rstrip("\n"))
+
+    thread = Thread(target=relay, name="probes")
+    thread.start()
+    try:
+        yield writer
+    finally:
+        os.close(writer)
+        thread.join()
 
 
 def _instance_ends(plan: LabPlan) -> Any:

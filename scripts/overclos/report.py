@@ -19,8 +19,10 @@ from rich.text import Text
 VERDICTS = ("pass", "leak", "loss", "duplicate", "error")
 PASSES, BLOCKED, WRONG = ".", "x", "!"
 LEGEND = f"{PASSES} passes as expected   {BLOCKED} blocked as expected   {WRONG} leak or loss"
+NOTHING = "NOTHING TO TEST: a lab needs two instances"
 MAX_FAILURES = 50  # lines in the table; JSON and JUnit have them all
 _STYLES = {PASSES: "green", BLOCKED: "cyan", WRONG: "bold red"}
+_HEADLINES = {True: "bold green", False: "bold red", None: "bold yellow"}
 _PLURALS = {"leak": "leaks", "loss": "losses", "duplicate": "duplicates", "error": "errors"}
 _NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
@@ -52,9 +54,10 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """A whole run. `taps` is as the result has it; `errors` are faults of the run itself."""
+    """A whole run. `ports` is everyone in the plan; `taps` as the result has it; `errors` are faults of the run."""
 
     lab: str
+    ports: tuple[str, ...]
     rows: tuple[Row, ...]
     taps: Mapping[str, Mapping[str, Any]]
     errors: tuple[str, ...]
@@ -62,9 +65,12 @@ class Report:
     seconds: float
 
     @property
-    def passed(self) -> bool:
-        """Every verdict is as expected, every fabric link carried only what it may, and the run itself is sound."""
-        return all(row.ok for row in self.rows) and not self.errors and not self.violations
+    def passed(self) -> bool | None:
+        """Every verdict is as expected, every fabric link carried only what it may, and the run itself is sound. None
+        when nothing was tested: that is neither a success nor a failure."""
+        if self.errors or self.violations:
+            return False
+        return all(row.ok for row in self.rows) if self.rows else None
 
     @property
     def failures(self) -> list[Row]:
@@ -76,16 +82,22 @@ class Report:
         return [(name, text) for name, tap in self.taps.items() for text in tap["violations"]]
 
     @property
+    def down(self) -> list[str]:
+        """Taps of links that were down."""
+        return sorted(name for name, tap in self.taps.items() if tap.get("down"))
+
+    @property
     def instances(self) -> list[str]:
         """Sorted, so the instances of a tenant stand together."""
-        return sorted({instance(port) for row in self.rows for port in (row.source, row.target)})
+        return sorted({instance(port) for port in self.ports})
 
 
 def load(plan: Mapping[str, Any], result: Mapping[str, Any]) -> Report:
     """The report of a plan and its result; a probe without a result is an error and never a pass."""
     results = {item["id"]: item for item in result["results"]}
     rows = tuple(_row(probe, results.get(probe["id"])) for probe in plan["probes"])
-    return Report(plan["lab"], rows, result.get("taps", {}), tuple(result.get("errors", ())),
+    ports = tuple(plan.get("endpoints") or {port for row in rows for port in (row.source, row.target)})
+    return Report(plan["lab"], ports, rows, result.get("taps", {}), tuple(result.get("errors", ())),
                   result.get("sent", 0), result.get("seconds", 0.0))
 
 
@@ -112,11 +124,9 @@ def render(report: Report, console: Console) -> None:
     console.print(Text(f"{report.lab}: {_count(len(report.rows), 'probe')} among "
                        f"{_count(len(report.instances), 'instance')} of {_count(len(tenants), 'tenant')}, "
                        f"{_count(report.sent, 'frame')} sent in {report.seconds:.1f} s", style="bold"))
-    matrix = _matrix(report, console.width)
-    if matrix is not None:
-        console.print(matrix)
-        console.print(Text(LEGEND, style="dim"))
-    console.print(_kinds_table(report))
+    if report.rows:
+        _render_matrix(report, console)
+        console.print(_kinds_table(report))
     if report.taps:
         console.print(_taps_table(report))
     for line in failure_lines(report)[:MAX_FAILURES]:
@@ -124,11 +134,20 @@ def render(report: Report, console: Console) -> None:
     untold = len(failure_lines(report)) - MAX_FAILURES
     if untold > 0:
         console.print(Text(f"and {untold} more: --format json tells them all", style="red"))
-    console.print(Text(headline(report), style="bold green" if report.passed else "bold red"), soft_wrap=True)
+    console.print(Text(headline(report), style=_HEADLINES[report.passed]), soft_wrap=True)
+
+
+def _render_matrix(report: Report, console: Console) -> None:
+    matrix = _matrix(report, console.width)
+    if matrix is not None:
+        console.print(matrix)
+        console.print(Text(LEGEND, style="dim"))
 
 
 def headline(report: Report) -> str:
     """The verdict on the whole run in one line."""
+    if report.passed is None:
+        return NOTHING
     if report.passed:
         return f"PASS: {_count(len(report.rows), 'verdict')}, all as expected"
     counts = Counter(row.verdict for row in report.failures)
@@ -156,6 +175,8 @@ def to_json(report: Report) -> str:
         "lab": report.lab, "passed": report.passed, "headline": headline(report),
         "summary": summary | _tally(report.rows), "kinds": {kind: _tally(rows) for kind, rows in _by_kind(report)},
         "errors": list(report.errors), "taps": dict(report.taps),
+        "fabric": {"links": len(report.taps), "watched": len(report.taps) - len(report.down), "down": report.down,
+                   "summary": _watched(report)},
         "results": [{"id": row.id, "kind": row.kind, "source": row.source, "target": row.target, "ok": row.ok,
                      "verdict": row.verdict, "expected": row.expect, "observed": row.observed, "detail": row.detail}
                     for row in report.rows]}, indent=2, sort_keys=True)
@@ -163,17 +184,20 @@ def to_json(report: Report) -> str:
 
 def to_junit(report: Report) -> str:
     """JUnit XML: a suite per kind, one for the fabric links and one for the run itself. A lost, leaked or duplicated
-    frame is a failure; a probe that proves nothing is an error."""
+    frame is a failure; a probe that proves nothing is an error; a link that is down, and a run without probes, is
+    skipped."""
     root = ElementTree.Element("testsuites", name=f"overclos test {report.lab}", time=f"{report.seconds:.3f}")
     for kind, rows in _by_kind(report):
         _suite(root, report.lab, kind, [(f"{row.source} -> {row.target} #{row.id}", row.verdict, row.detail)
                                         for row in rows])
     if report.taps:
         _suite(root, report.lab, "fabric", [
-            (name, "leak" if tap["violations"] else "pass", "\n".join(tap["violations"]))
+            (name, "leak", "\n".join(tap["violations"])) if tap["violations"]
+            else (name, "skipped", "the link is down") if name in report.down else (name, "pass", "")
             for name, tap in report.taps.items()])
-    _suite(root, report.lab, "run", [("sound", "error" if report.errors else "pass", "\n".join(report.errors))])
-    for count in ("tests", "failures", "errors"):
+    sound = ("skipped", NOTHING) if report.passed is None else ("pass", "")
+    _suite(root, report.lab, "run", [("sound", *(("error", "\n".join(report.errors)) if report.errors else sound))])
+    for count in ("tests", "failures", "errors", "skipped"):
         root.set(count, str(sum(int(suite.get(count, "0")) for suite in root)))
     ElementTree.indent(root)
     return ElementTree.tostring(root, encoding="unicode", xml_declaration=True) + "\n"
@@ -181,13 +205,14 @@ def to_junit(report: Report) -> str:
 
 def _suite(root: ElementTree.Element, lab: str, name: str, cases: list[tuple[str, str, str]]) -> None:
     verdicts = Counter(verdict for _, verdict, _ in cases)
-    failures = len(cases) - verdicts["pass"] - verdicts["error"]
+    failures = len(cases) - verdicts["pass"] - verdicts["error"] - verdicts["skipped"]
     suite = ElementTree.SubElement(root, "testsuite", name=name, tests=str(len(cases)), failures=str(failures),
-                                   errors=str(verdicts["error"]))
+                                   errors=str(verdicts["error"]), skipped=str(verdicts["skipped"]))
     for title, verdict, detail in cases:
         case = ElementTree.SubElement(suite, "testcase", classname=f"{lab}.{name}", name=title)
         if verdict != "pass":
-            told = ElementTree.SubElement(case, "error" if verdict == "error" else "failure", type=verdict)
+            tag = verdict if verdict in ("error", "skipped") else "failure"
+            told = ElementTree.SubElement(case, tag, type=verdict)
             told.set("message", _NOT_XML.sub("?", detail))
 
 
@@ -250,12 +275,17 @@ def _taps_table(report: Report) -> Table:
     for title in ("frames", "VXLAN", "VNIs", "violations"):
         table.add_column(title, justify="right")
     broken = {name: [tap] for name, tap in report.taps.items() if tap["violations"]}
-    for name, taps in {f"all {len(report.taps)}": list(report.taps.values()), **broken}.items():
+    for name, taps in {_watched(report): list(report.taps.values()), **broken}.items():
         counts = [sum(tap["frames"] for tap in taps), sum(tap["vxlan"] for tap in taps),
                   len({vni for tap in taps for vni in tap["vnis"]}), sum(len(tap["violations"]) for tap in taps)]
         table.add_row(Text(name), *(str(count) if count else "-" for count in counts),
                       style="red" if counts[-1] else None)
     return table
+
+
+def _watched(report: Report) -> str:
+    number, down = len(report.taps), len(report.down)
+    return f"{number - down} of {number} watched, {down} down" if down else f"all {number}"
 
 
 def _by_kind(report: Report) -> list[tuple[str, list[Row]]]:

@@ -73,7 +73,7 @@ def print_state(found: Mapping[str, Any], console: Console) -> None:
     """One paragraph of facts, then whatever is wrong."""
     emulator, controller = found["emulator"], found["controller"]
     facts = f"{emulator['state']}, datapath {emulator['datapath']}, MTU {emulator['mtu']}"
-    console.print(f"[bold]{emulator['lab']}[/]  {facts}")
+    console.print(f"[bold]{emulator['lab']}[/]  {facts}", soft_wrap=True)
     if controller is None:
         console.print("[red]the controller does not answer[/]; switches go on with the flows they have")
     else:
@@ -82,7 +82,8 @@ def print_state(found: Mapping[str, Any], console: Console) -> None:
             f"controller  generation {controller['generation']}, {'ready' if controller['ready'] else 'not ready'}; "
             f"{sum(s['connected'] for s in switches)}/{len(switches)} switches connected, "
             f"{sum(s['flows'] or 0 for s in switches)} flows; "
-            f"{sum(state == 'ready' for state in controller['ports'].values())}/{len(controller['ports'])} ports ready"
+            f"{sum(state == 'ready' for state in controller['ports'].values())}/{len(controller['ports'])} ports ready",
+            soft_wrap=True,
         )
         for text in controller["waiting"]:
             console.print(f"[yellow]waiting[/]  {text}")
@@ -100,8 +101,11 @@ def print_state(found: Mapping[str, Any], console: Console) -> None:
 def print_checks(checks: Iterable[Check], console: Console) -> None:
     """One line per check; what is missing comes with its remedy."""
     words = {True: "[green]works[/]", False: "[red]missing[/]", None: "[yellow]without[/]"}
-    rows = [(each.name, words[each.ok], each.detail, each.hint) for each in checks]
+    found = list(checks)
+    rows = [(each.name, words[each.ok], each.detail, each.hint if each.ok is not True else "") for each in found]
     console.print(_table("this machine", ("what", "", "found", "remedy"), rows))
+    missing = [each.name for each in found if each.ok is False]
+    console.print(f"[red]labs need: {', '.join(missing)}[/]" if missing else "[green]this machine can run labs[/]")
 
 
 def drawing(name: str | None, form: str) -> str:

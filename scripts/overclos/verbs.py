@@ -16,10 +16,22 @@ from topologies.emulator import doctor
 from topologies.emulator.lab import down, labs
 
 PASS, FAIL, NOTHING_TO_TEST, NOT_READY = 0, 1, 2, 3  # exit status of `test` and `run`
-COMMAND_NOT_FOUND = 127  # as shells have it
+COMMAND_NOT_FOUND, SIGNALLED = 127, 128  # as shells have it
 WIDE = 160  # columns of a report that goes to no terminal
 
+STATUSES = (
+    "Exit status: 0 every verdict is as expected, 1 one is not, 2 nothing to test, 3 the lab is not ready or the "
+    "probes could not run."
+)
+
 Arguments = argparse.Namespace
+
+
+class _Help(argparse.ArgumentDefaultsHelpFormatter):
+    """Tells defaults, where there are any."""
+
+    def _get_help_string(self, action: argparse.Action) -> str | None:
+        return action.help if action.default in (None, False) else super()._get_help_string(action)
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,11 +43,16 @@ class Verb:
     declare: Callable[[argparse.ArgumentParser], Any]
     run: Callable[[Arguments], int]
     failure: int = 1
+    needs_root: bool = True
+    epilog: str = ""
 
     def add(self, verbs: Any) -> None:
-        parser = verbs.add_parser(self.name, help=self.help, description=self.help[:1].upper() + self.help[1:] + ".")
+        about = self.help[:1].upper() + self.help[1:] + "."
+        parser = verbs.add_parser(
+            self.name, help=self.help, description=about, epilog=self.epilog, formatter_class=_Help
+        )
         self.declare(parser)
-        parser.set_defaults(run=self.run, failure=self.failure)
+        parser.set_defaults(run=self.run, failure=self.failure, needs_root=self.needs_root)
 
 
 def _up(arguments: Arguments) -> int:
@@ -44,7 +61,9 @@ def _up(arguments: Arguments) -> int:
 
 
 def _down(arguments: Arguments) -> int:
-    names = labs() if arguments.all else [arguments.lab or lifecycle.only_lab()]
+    names = [arguments.lab] if arguments.lab else labs()
+    if len(names) > 1 and not arguments.all:
+        names = [lifecycle.only_lab()]
     for name in names:
         if not down(name, Progress()):
             print(f"no lab {name} is here", file=sys.stderr)
@@ -52,6 +71,7 @@ def _down(arguments: Arguments) -> int:
 
 
 def _run(arguments: Arguments) -> int:
+    _writable(arguments.junit)
     progress = Progress(arguments.quiet)
     lab = lifecycle.up(arguments.file, progress, arguments.timeout)
     try:
@@ -64,6 +84,7 @@ def _run(arguments: Arguments) -> int:
 
 
 def _test(arguments: Arguments) -> int:
+    _writable(arguments.junit)
     progress = Progress(arguments.quiet)
     lab = lifecycle.choose(arguments.lab)
     lifecycle.await_ready(lab, arguments.timeout)
@@ -73,13 +94,19 @@ def _test(arguments: Arguments) -> int:
 def _prove(lab: Any, arguments: Arguments, progress: Progress) -> int:
     document, result = prove.run(lab.plan, lifecycle.snapshot(lab), progress)
     found = report.load(document, result)
-    if arguments.junit:
-        arguments.junit.write_text(report.to_junit(found))
     if arguments.format == "json":
         print(report.to_json(found))
     else:
         report.render(found, _console())
+    if arguments.junit:
+        arguments.junit.write_text(report.to_junit(found))
     return NOTHING_TO_TEST if not found.rows else PASS if found.passed else FAIL
+
+
+def _writable(file: Path | None) -> None:
+    """Complain about a file that cannot be written before the work for it is done, not after."""
+    if file:
+        file.touch()
 
 
 def _status(arguments: Arguments) -> int:
@@ -108,7 +135,8 @@ def _exec(arguments: Arguments) -> int:
     lab = lifecycle.choose(arguments.lab)
     command = arguments.command[1:] if arguments.command[:1] == ["--"] else arguments.command
     try:
-        return lab.exec(lifecycle.node(lab, arguments.node), command or ["bash"])
+        status = lab.exec(lifecycle.node(lab, arguments.node), command or ["bash"])
+        return status if status >= 0 else SIGNALLED - status
     except FileNotFoundError:
         print(f"overclos: {command[0]}: command not found", file=sys.stderr)
         return COMMAND_NOT_FOUND
@@ -144,14 +172,21 @@ def _controller(arguments: Arguments) -> NoReturn:
 
 
 def _console() -> Console:
-    console = Console()
-    return console if console.is_terminal else Console(width=WIDE)
+    console = Console(highlight=False, soft_wrap=False)
+    return console if console.is_terminal else Console(highlight=False, width=WIDE)
+
+
+def _seconds(text: str) -> float:
+    seconds = float(text)
+    if seconds <= 0:
+        raise argparse.ArgumentTypeError("must be more than 0")
+    return seconds
 
 
 def _declare_up(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", type=Path, metavar="FILE", help="lab file (YAML)")
     seconds = "seconds to wait until every switch has its flows"
-    parser.add_argument("--timeout", type=float, default=lifecycle.READY_S, metavar="S", help=seconds)
+    parser.add_argument("--timeout", type=_seconds, default=lifecycle.READY_S, metavar="S", help=seconds)
     parser.add_argument("--quiet", action="store_true", help="no progress lines")
 
 
@@ -173,7 +208,8 @@ def _declare_run(parser: argparse.ArgumentParser) -> None:
 def _declare_test(parser: argparse.ArgumentParser) -> None:
     _declare_lab(parser)
     _declare_report(parser)
-    parser.add_argument("--timeout", type=float, default=10.0, metavar="S", help="seconds to wait until all is ready")
+    help_ = "seconds to wait until all is ready"
+    parser.add_argument("--timeout", type=_seconds, default=10.0, metavar="S", help=help_)
     parser.add_argument("--quiet", action="store_true", help="no progress lines")
 
 
@@ -205,8 +241,8 @@ def _declare_exec(parser: argparse.ArgumentParser) -> None:
 
 def _declare_graph(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("lab", nargs="?", metavar="LAB|FILE", help="a running lab, or a lab file")
-    parser.add_argument("--format", choices=tuple(show.DRAWINGS), default="svg")
-    parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="default: standard output")
+    parser.add_argument("--format", choices=tuple(show.DRAWINGS), default="svg", help="language")
+    parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="instead of standard output")
 
 
 def _declare_controller(parser: argparse.ArgumentParser) -> None:
@@ -222,15 +258,15 @@ def _declare_controller(parser: argparse.ArgumentParser) -> None:
 
 
 VERBS = (
-    Verb("run", "bring a lab up, test it, bring it down", _declare_run, _run, NOT_READY),
+    Verb("run", "bring a lab up, test it, bring it down", _declare_run, _run, NOT_READY, epilog=STATUSES),
     Verb("up", "bring a lab up and leave it running", _declare_up, _up),
     Verb("down", "remove a lab to the last trace", _declare_down, _down),
-    Verb("status", "is everything as it should be", _declare_shown, _status),
-    Verb("inspect", "all addresses, MACs, VNIs, datapath ids", _declare_inspect, _inspect),
+    Verb("status", "tell whether everything is as it should be", _declare_shown, _status),
+    Verb("inspect", "list all addresses, MACs, VNIs, datapath ids", _declare_inspect, _inspect, needs_root=False),
     Verb("exec", "run a command in a server, instance or switch", _declare_exec, _exec),
-    Verb("test", "prove with real packets who reaches whom", _declare_test, _test, NOT_READY),
+    Verb("test", "prove with real packets who reaches whom", _declare_test, _test, NOT_READY, epilog=STATUSES),
     Verb("cli", "the mininet> prompt on a running lab", _declare_lab, _cli),
-    Verb("graph", "draw fabric and tenants", _declare_graph, _graph),
-    Verb("doctor", "what this machine can and cannot do", _declare_table, _doctor),
-    Verb("controller", "run the controller daemon", _declare_controller, _controller),
+    Verb("graph", "draw fabric and tenants", _declare_graph, _graph, needs_root=False),
+    Verb("doctor", "tell what this machine can and cannot do", _declare_table, _doctor, needs_root=False),
+    Verb("controller", "run the controller daemon", _declare_controller, _controller, needs_root=False),
 )

@@ -80,7 +80,7 @@ def hits(outcome: Outcome) -> list[tuple[int, int, int]]:
     return [(flow.table, flow.priority, flow.cookie) for flow in outcome.hits]
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.sampled_from([("overlay", OVERLAY), ("underlay", UNDERLAY)]), packets())
 def test_evaluate_is_what_open_vswitch_does(ovs: PrivateOvs, bridge: tuple[str, int], packet: dict[str, int]) -> None:
     name, dpid = bridge

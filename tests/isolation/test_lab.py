@@ -90,11 +90,9 @@ def test_an_instance_cannot_reach_the_servers_kernel(lab: Lab, target: str) -> N
         "management": tuple(switch.ovsdb.split(":")),
         "controller": (lab.plan.management, 6653),
     }[target]
-    outer = command_output(lab, "server-1", ["cat", f"/sys/class/net/{cable.b.device}/address"], None).strip()
-    outer = outer or cable.b.mac
     for argv in (
         ["ip", "route", "replace", f"{address}/32", "dev", "eth0"],
-        ["ip", "neigh", "replace", address, "lladdr", outer, "dev", "eth0"],
+        ["ip", "neigh", "replace", address, "lladdr", cable.b.mac, "dev", "eth0"],
     ):
         command_output(lab, "red.prod.a", argv)
     try:
@@ -103,6 +101,47 @@ def test_an_instance_cannot_reach_the_servers_kernel(lab: Lab, target: str) -> N
     finally:
         command_output(lab, "red.prod.a", ["ip", "route", "del", f"{address}/32", "dev", "eth0"])
         command_output(lab, "red.prod.a", ["ip", "neigh", "del", address, "dev", "eth0"])
+
+
+PROVOKE = """
+import socket, struct, sys
+target, source = bytes.fromhex(sys.argv[1].replace(":", "")), socket.inet_aton(sys.argv[2])
+options = bytes.fromhex("830702ac1f000100")  # a loose source route with a pointer that is none (RFC 791)
+header = struct.pack("!BBHHHBBH4s4s", 0x47, 0, 28 + 16, 1, 0, 64, 17, 0, source, socket.inet_aton("8.8.8.8")) + options
+total = sum(struct.unpack("!14H", header))
+total = (total & 0xFFFF) + (total >> 16)
+checksum = ~((total & 0xFFFF) + (total >> 16)) & 0xFFFF
+packet = header[:10] + struct.pack("!H", checksum) + header[12:] + b"quoted-by-kernel"
+with socket.socket(socket.AF_PACKET, socket.SOCK_RAW) as wire:
+    wire.bind(("eth0", 0))
+    wire.send(target + bytes(6) + b"\\x08\\x00" + packet)
+"""
+LISTEN = """
+import socket, sys, time
+with socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3)) as wire:
+    print("listening", flush=True)
+    end = time.monotonic() + 1.5
+    heard = set()
+    while (left := end - time.monotonic()) > 0:
+        wire.settimeout(left)
+        try:
+            frame, (device, *_) = wire.recvfrom(65536)
+        except TimeoutError:
+            break
+        if b"quoted-by-kernel" in frame:
+            heard.add(device)
+print(*sorted(heard))
+"""
+
+
+@pytest.mark.parametrize("forged", ["172.31.0.1", "172.31.0.2", "10.0.1.2", "10.1.0.11"])
+def test_no_kernel_answers_a_malformed_packet_to_a_forged_source(lab: Lab, forged: str) -> None:
+    """An ICMP error would go wherever the source address points: to the controller, the fabric, another server."""
+    cable = next(c for c in lab.plan.cables if c.a.node == "red.prod.a")
+    listener = lab.spawn("server-1", [sys.executable, "-c", LISTEN], stdout=subprocess.PIPE, text=True)
+    assert listener.stdout.readline() == "listening\n"
+    command_output(lab, "red.prod.a", [sys.executable, "-c", PROVOKE, cable.b.mac, forged])
+    assert listener.communicate()[0].split() == [cable.b.device]  # it arrived, and went no further
 
 
 def test_arp_is_answered_by_no_kernel(lab: Lab) -> None:
@@ -142,6 +181,11 @@ def test_a_controller_that_is_killed_and_started_again_costs_no_packet_and_no_fl
     assert status["counters"]["flow_mods"] == 0
     output, _ = ping.communicate()
     assert "400 received, 0% packet loss" in output
+
+
+def test_open_vswitch_tools_find_their_switch(lab: Lab) -> None:
+    assert "br-int" in command_output(lab, "server-1", ["ovs-appctl", "dpif/show"])
+    assert "leaf-1" in command_output(lab, "fabric", ["ovs-vsctl", "show"])
 
 
 def test_verbs_for_people(lab: Lab) -> None:

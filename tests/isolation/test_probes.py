@@ -281,14 +281,66 @@ def test_a_vlan_tag_is_seen_where_it_was_sent(flat: FlatNetwork) -> None:
         sender.close()
 
 
-def test_missing_and_downed_devices_are_named(flat: FlatNetwork) -> None:
+def test_missing_devices_are_named(flat: FlatNetwork) -> None:
     with pytest.raises(ProbeError, match="n0: cannot listen on eth7"):
         PacketSocket("n0", f"/run/netns/{flat.node(0)}", "eth7")
-    ip("-n", flat.node(0), "link", "set", "eth0", "down")
-    with pytest.raises(ProbeError, match="the device is down"):
-        PacketSocket("n0", f"/run/netns/{flat.node(0)}", "eth0")
     with pytest.raises(ProbeError, match="no such network namespace"):
         PacketSocket("n0", f"/run/netns/{flat.prefix}none", "eth0")
+
+
+def test_a_socket_hears_as_soon_as_its_device_comes_up(flat: FlatNetwork) -> None:
+    ip("-n", flat.node(1), "link", "set", "eth0", "down")
+    listener = PacketSocket("n1", f"/run/netns/{flat.node(1)}", "eth0")
+    sender = PacketSocket("n0", f"/run/netns/{flat.node(0)}", "eth0")
+    try:
+        assert (listener.was_up, listener.is_up(), sender.was_up) == (False, False, True)
+        assert list(listener.frames()) == []
+        ip("-n", flat.node(1), "link", "set", "eth0", "up")
+        flat.bridge_command("link", "set", "dev", "p1", "state", "3")  # forwarding at once
+        frame = bytes.fromhex("ffffffffffff 020000000000 88b5") + b"early".ljust(46, b"\0")
+        sender.send(frame)
+        assert listener.is_up() and next(listener.frames()) == frame
+    finally:
+        listener.close()
+        sender.close()
+
+
+def test_an_endpoint_that_is_down_loses_what_it_should_get_and_send(flat: FlatNetwork) -> None:
+    ip("-n", flat.node(1), "link", "set", "eth0", "down")
+    probes = [flat.probe(kind, 0, 1, [1]) for kind in ("udp", "tcp")]
+    probes += [flat.probe(kind, 1, 0, [0]) for kind in ("udp", "tcp")]
+    result = run(flat.plan([*probes, flat.probe("udp", 1, 0, []), flat.probe("udp", 0, 2, [2])]))
+    assert verdicts(result) == ["loss", "loss", "loss", "loss", "error", "pass"]
+    assert result["results"][2]["detail"] == "loss: did not arrive at n0, never sent, n1 cannot send: Network is down"
+    assert result["errors"] == ["n1 is down: that nothing arrives there proves nothing"]
+
+
+def test_a_tap_of_a_link_that_is_down_is_skipped(flat: FlatNetwork) -> None:
+    ip("-n", flat.bridge, "link", "set", "p3", "down")
+    result = run(flat.plan([flat.probe("udp", 0, 1, [1])], taps=(1, 3)))
+    assert verdicts(result) == ["pass"] and result["errors"] == []
+    assert {name: tap["down"] for name, tap in result["taps"].items()} == {"tap1": False, "tap3": True}
+
+
+def test_a_tap_whose_link_comes_and_goes_is_no_error(flat: FlatNetwork) -> None:
+    class Fiddler(Mint):
+        """Plugs one cable in and pulls another at the moment the first frame is made."""
+
+        def make(self, probe: int, leg: int = 0) -> bytes:
+            ip("-n", flat.bridge, "link", "set", "p3", "up")
+            ip("-n", flat.bridge, "link", "set", "p2", "down")
+            return super().make(probe, leg)
+
+    ip("-n", flat.bridge, "link", "set", "p3", "down")
+    plan = parse(flat.plan([flat.probe("udp", 0, 1, [1])], taps=(2, 3)))
+    result = Runner(plan, lambda text: None, Fiddler()).run()
+    assert result["errors"] == [] and not any(tap["down"] for tap in result["taps"].values())
+
+
+def test_late_ones_are_listened_for_once(flat: FlatNetwork) -> None:
+    said: list[str] = []
+    Runner(parse(flat.plan([flat.probe("udp", 0, 1, [])])), said.append).run()
+    assert said.count("listening for late ones") == 1
 
 
 def test_the_process_reads_a_plan_and_writes_a_result(flat: FlatNetwork) -> None:

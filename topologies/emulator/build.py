@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from topologies.emulator import cables, namespaces, openvswitch, processes
+from topologies.emulator import cables, closed, namespaces, openvswitch, processes
 from topologies.emulator.errors import EmulatorError
 from topologies.emulator.namespaces import Namespace
 from topologies.emulator.parts import LabPlan, OpenVswitch
@@ -15,12 +15,14 @@ _STOP_SECONDS = 20.0
 _SPARE_FILES = 256
 
 
-def build(plan: LabPlan, directory: Path, progress: Callable[[str], None], when_managed: Callable[[], None]) -> None:
-    """Make everything of the plan and check it; `when_managed` is called once the management network is there. Raises
-    an EmulatorError; the caller removes what is there."""
+def build(plan: LabPlan, directory: Path, progress: Callable[[str], None], when_managed: Callable[[], None],
+          before_bridges: Callable[[], None]) -> None:
+    """Make everything of the plan and check it. `when_managed` is called once the management network is there,
+    `before_bridges` when all is ready for the switches' bridges. Raises an EmulatorError; the caller removes what is
+    there."""
     progress(f"{len(plan.namespaces())} namespaces, {len(plan.cables)} cables, {len(plan.switches)} Open vSwitch")
     with processes.many_files(files_needed(plan)):
-        _build(plan, directory, when_managed)
+        _build(plan, directory, when_managed, before_bridges)
 
 
 def files_needed(plan: LabPlan) -> int:
@@ -38,7 +40,8 @@ def grow(part: LabPlan, directory: Path, opened: dict[str, Namespace]) -> None:
     _rest_beside_switches(part, directory, opened)
 
 
-def _build(plan: LabPlan, directory: Path, when_managed: Callable[[], None]) -> None:
+def _build(plan: LabPlan, directory: Path, when_managed: Callable[[], None],
+           before_bridges: Callable[[], None]) -> None:
     opened: dict[str, Namespace] = {}
     try:
         # What the daemons need comes first; they start while the rest is made.
@@ -48,7 +51,7 @@ def _build(plan: LabPlan, directory: Path, when_managed: Callable[[], None]) -> 
         cables.management_bridge(plan, opened)
         cables.make((cable for cable in plan.cables if cable.tier == "management"), opened)
         when_managed()
-        _rest_beside_switches(plan, directory, opened)
+        _rest_beside_switches(plan, directory, opened, before_bridges)
         problems = cables.faults(plan.cables, opened)
         if problems:
             raise EmulatorError(plan.lab, "; ".join(problems[:5]), "see `overclos doctor`")
@@ -61,12 +64,15 @@ def _open(opened: dict[str, Namespace], names: Iterable[str]) -> None:
     opened.update((namespace.name, namespace) for namespace in namespaces.create(names))
 
 
-def _rest_beside_switches(plan: LabPlan, directory: Path, opened: dict[str, Namespace]) -> None:
+def _rest_beside_switches(plan: LabPlan, directory: Path, opened: dict[str, Namespace],
+                          before_bridges: Callable[[], None] = lambda: None) -> None:
     """The daemons start while the kernel makes devices; bridges are configured when all devices are there."""
     cabled, given_up = threading.Event(), threading.Event()
 
     def bring_up(switch: OpenVswitch) -> None:
         home = switch_directory(directory, switch)
+        if switch.ovsdb:  # on the management network: its namespace has addresses that nobody else may reach
+            closed.close(switch.netns)
         openvswitch.start(switch, home)
         cabled.wait()
         if not given_up.is_set():
@@ -77,6 +83,7 @@ def _rest_beside_switches(plan: LabPlan, directory: Path, opened: dict[str, Name
             jobs = [pool.submit(bring_up, switch) for switch in plan.switches]
             _open(opened, [name for name in plan.namespaces() if name not in opened])
             cables.make((cable for cable in plan.cables if cable.tier != "management"), opened)
+            before_bridges()
             cabled.set()
             for job in jobs:
                 job.result()

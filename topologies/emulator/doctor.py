@@ -73,7 +73,8 @@ _TRIALS: tuple[tuple[str, tuple[str, ...], bool, str], ...] = (
     ("htb", ("tc qdisc add dev lo root handle 1: htb default 1",), False,
      "link_rates_mbps will be refused: the kernel needs CONFIG_NET_SCH_HTB"),
     ("netem", ("tc qdisc add dev lo root netem delay 1ms",), False, "no delay on links"),
-    ("nftables", ("nft add table inet overclos_trial",), False, "no loss on links"),
+    ("nftables", ("nft add table inet overclos_trial", "nft add table arp overclos_trial"), True,
+     "the kernel needs CONFIG_NF_TABLES_INET and CONFIG_NF_TABLES_ARP"),
 )
 
 

@@ -58,6 +58,10 @@ def root() -> Path:
 
 
 def directory(lab: str) -> Path:
+    """The run directory of a lab. Raises LabMissing for what is no lab's name: every path of ours goes through here, so
+    none leads out of the root."""
+    if not names.is_label(lab):
+        raise LabMissing(lab or "''", "is not the name of a lab", "see `overclos status`")
     return root() / names.directory(lab)
 
 
@@ -68,7 +72,9 @@ def labs() -> list[str]:
 
 
 def read(lab: str) -> Journal | None:
-    return read_in(directory(lab))
+    """The lab's journal, None if there is none."""
+    found = read_in(directory(lab))
+    return found if found and found.lab == lab else None
 
 
 def read_in(path: Path) -> Journal | None:
@@ -128,20 +134,23 @@ def write(journal: Journal, sync: bool = False) -> None:
 
 
 def erase(lab: str, all_of_it: bool) -> None:
-    """Remove the run directory's content, the journal last; with `all_of_it` the lock and the directory too."""
+    """Remove the run directory's content, the journal last; with `all_of_it` the lock and the directory too. Only a
+    journal makes the directory ours; without one, nothing but the lock that we made ourselves is removed."""
     path = directory(lab)
-    for entry in sorted(path.iterdir(), key=lambda entry: entry.name == _JOURNAL):
-        if entry.is_dir() and not entry.is_symlink():
-            shutil.rmtree(entry)
-        elif entry.name != _LOCK:
-            entry.unlink()
+    if read(lab):
+        for entry in sorted(path.iterdir(), key=lambda entry: entry.name == _JOURNAL):
+            if entry.is_dir() and not entry.is_symlink():
+                shutil.rmtree(entry)
+            elif entry.name != _LOCK:
+                entry.unlink()
     if all_of_it:
+        _unfinished(path / _JOURNAL).unlink(missing_ok=True)
         (path / _LOCK).unlink()
-        path.rmdir()
-        try:
-            root().rmdir()
-        except OSError:
-            pass  # other labs are there
+        for emptied in (path, root()):
+            try:
+                emptied.rmdir()
+            except OSError:
+                return  # something else is there
 
 
 @contextmanager
@@ -177,8 +186,13 @@ def _daemon(about: dict[str, Any]) -> Daemon:
     return Daemon(about["node"], about["argv"], about["log"], Process(**process) if process else None)
 
 
+def _unfinished(path: Path) -> Path:
+    """Where a file is written before it takes its place."""
+    return path.with_name(f".{path.name}.new")
+
+
 def _replace(path: Path, text: str, sync: bool = False) -> None:
-    fresh = path.with_name(f".{path.name}.new")
+    fresh = _unfinished(path)
     with open(fresh, "w", encoding="utf-8") as file:
         file.write(text)
         if sync:

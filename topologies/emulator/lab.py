@@ -31,12 +31,15 @@ class Lab(LabProcesses):
 
     @classmethod
     def create(cls, plan: LabPlan, progress: Progress = silent, files: Mapping[str, bytes] = NOTHING,
-               daemons: Mapping[str, "tuple[str, Sequence[str]]"] = NOTHING) -> "Lab":
+               daemons: Mapping[str, "tuple[str, Sequence[str]]"] = NOTHING,
+               daemons_ready: Callable[[], None] = lambda: None) -> "Lab":
         """Build the lab. On any error, and on Ctrl-C, all that was made is removed again. What an interrupted run left
         is removed first. Raises LabExists, LabBusy, or an EmulatorError that names the part that failed.
 
         `files` (name -> content) are put into the run directory, and `daemons` (name -> (node, argv)) are started as
-        soon as the management network is there, so that they get ready while the rest is made."""
+        soon as the management network is there, so that they get ready while the rest is made; `daemons_ready` waits
+        for that, before any switch is told of its controller: a switch that nobody answers tries again only after a
+        second."""
         lab = cls(plan)
         with journal.locked(plan.lab) as directory:
             existing = journal.read(plan.lab)
@@ -50,7 +53,7 @@ class Lab(LabProcesses):
                 record = journal.begin(plan)
                 for name, content in files.items():
                     (directory / name).write_bytes(content)
-                build.build(plan, directory, progress, lambda: lab._launch_all(record, daemons))
+                build.build(plan, directory, progress, lambda: lab._launch_all(record, daemons), daemons_ready)
                 record.state = journal.UP
                 journal.write(record)
             except BaseException:

@@ -14,7 +14,9 @@ ALTNAME_LENGTH = 127
 FILE_LENGTH = 200
 DIRECTORY_LENGTH = 20
 NETNS_PREFIX = "oc"
+OWN_DEVICES = ("lo", "mgmt0", "br-phy")  # where the kernel of a namespace with an Open vSwitch has addresses
 
+_LABEL = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")  # DNS label, RFC 1123, in lower case
 _SAFE = re.compile(r"[a-z0-9][a-z0-9-]*")
 _RESERVED = frozenset({"lo", "all", "default", "mgmt0", "ovs-netdev", "ovs-system", "br-phy", "br-int", "vxlan"})
 
@@ -50,6 +52,11 @@ def bounded(full: str, length: int) -> str:
 def netns(lab: str, node: str) -> str:
     """The file name under /run/netns. Labs are DNS labels without dots, so two labs never share a name."""
     return bounded(f"{NETNS_PREFIX}.{lab}.{node}", FILE_LENGTH)
+
+
+def is_label(name: str) -> bool:
+    """Whether a lab may be called so: a DNS label, which is also a harmless file name."""
+    return bool(_LABEL.fullmatch(name))
 
 
 def directory(name: str) -> str:

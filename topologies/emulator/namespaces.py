@@ -22,11 +22,8 @@ _OWN = "/proc/thread-self/ns/net"
 _libc = ctypes.CDLL(None, use_errno=True)
 
 # A new namespace may inherit the host's settings: forwarding would let a lab leak, IPv6 would chatter on every link.
-# Devices that Open vSwitch reads are seen by the namespace's kernel too: it must answer ARP and accept packets only
-# where the address is, or a tenant whose addresses overlap the fabric's or the management network's would reach it.
 _SETTINGS = {"net/ipv4/ip_forward": "0", "net/ipv6/conf/all/disable_ipv6": "1",
-             "net/ipv6/conf/default/disable_ipv6": "1", "net/ipv4/conf/all/rp_filter": "1",
-             "net/ipv4/conf/all/arp_ignore": "1"}
+             "net/ipv6/conf/default/disable_ipv6": "1"}
 
 
 def path(name: str) -> Path:

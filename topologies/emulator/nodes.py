@@ -3,7 +3,10 @@
 A node's shell starts with its first command, so a network of hundreds of nodes costs no process.
 """
 
+import fcntl
 import os
+import socket
+import struct
 import subprocess
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +19,9 @@ from topologies.emulator.parts import Cable, End
 if TYPE_CHECKING:
     from topologies.emulator.lab import Lab
 
+SIOCGIFFLAGS, SIOCSIFFLAGS = 0x8913, 0x8914  # linux/sockios.h
+_IFF_UP, _IFF_RUNNING = 0x1, 0x40
+_FLAGS = struct.Struct("16sH22x")
 SWITCH_PROTOCOLS = "OpenFlow13,OpenFlow14"
 
 
@@ -36,6 +42,10 @@ class LabNode(Node):  # type: ignore[misc]
         if not self._lazy:
             self.inNamespace = False  # the process is started in the namespace: mnexec must not make another
             super().startShell(mnopts)
+            # Mininet keeps our end of the shell's terminal open, and would wait forever for a shell that has ended.
+            null = os.open(os.devnull, os.O_RDWR)
+            os.dup2(null, self.slave, inheritable=False)
+            os.close(null)
 
     def sendCmd(self, *args: Any, **kwargs: Any) -> Any:
         self._need_shell()
@@ -49,9 +59,21 @@ class LabNode(Node):  # type: ignore[misc]
         return super().popen(*args, **{"mncmd": ["mnexec", "-d"], **kwargs})
 
     def terminate(self) -> None:
-        """End the shell, if there is one."""
+        """End the shell, if there is one; the next command gets a new one."""
         super().terminate()
-        self._lazy = True
+        self._lazy, self.waiting, self.readbuf = True, False, ""
+
+    def monitor(self, timeoutms: float | None = None, findPid: bool = True) -> str:
+        """The output since the last call. A shell that has ended (`web1 exit`) has nothing more to say."""
+        try:
+            return str(super().monitor(timeoutms, findPid))
+        except OSError:
+            self.terminate()
+            return ""
+
+    def __repr__(self) -> str:
+        about = ",".join(f"{intf}:{intf.IP()}" for intf in self.intfList())
+        return f"<{type(self).__name__} {self.name}: {about} pid={self.pid}> "
 
     def _need_shell(self) -> None:
         if self.shell is None:
@@ -130,6 +152,30 @@ class VtepIntf(Intf):  # type: ignore[misc]
     def updateIP(self) -> str | None:
         return str(self.ip) if self.ip else None
 
+    def isUp(self, setUp: bool = False) -> bool:
+        """What the kernel says now; with `setUp` after setting the device up."""
+        flags = self._flags(_IFF_UP if setUp else 0)
+        return flags is not None and bool(flags & _IFF_UP)
+
+    def status(self) -> str:
+        """OK, DOWN, NO-CARRIER (the other end is down) or MISSING."""
+        flags = self._flags()
+        if flags is None:
+            return "MISSING"
+        return "DOWN" if not flags & _IFF_UP else "OK" if flags & _IFF_RUNNING else "NO-CARRIER"
+
+    def _flags(self, more: int = 0) -> int | None:
+        """The device's flags, after setting `more` of them; None if there is no such device."""
+        with namespaces.entered(self.node.netns), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as channel:
+            try:
+                answer = fcntl.ioctl(channel, SIOCGIFFLAGS, _FLAGS.pack(self.name.encode(), 0))
+                flags = int(_FLAGS.unpack(answer)[1])
+                if more & ~flags:
+                    fcntl.ioctl(channel, SIOCSIFFLAGS, _FLAGS.pack(self.name.encode(), flags | more))
+            except OSError:
+                return None
+        return flags | more
+
 
 class LabIntf(VtepIntf):
     """One end of a cable, with the address and MAC that it was planned to have."""
@@ -142,9 +188,18 @@ class LabIntf(VtepIntf):
         for address in end.addresses[:1]:
             self.ip, _, self.prefixLen = address.partition("/")
 
+    def __str__(self) -> str:
+        """The name that people know; `ip` takes it as well as the device's."""
+        return self.end.altname or self.end.device
+
 
 class LabLink(Link):  # type: ignore[misc]
     """A cable of the lab."""
+
+    def __str__(self) -> str:
+        """Both ends; what does not begin with its node's name (every instance has an `eth0`) is told with it."""
+        ends = ((intf.node.name, str(intf)) for intf in (self.intf1, self.intf2))
+        return "<->".join(port if port.startswith(f"{node}-") else f"{node}:{port}" for node, port in ends)
 
     def __init__(self, cable: Cable, a: LabNode, b: LabNode) -> None:
         self.cable, self.lab = cable, a.lab

@@ -106,12 +106,19 @@ def check(switch: OpenVswitch, database: JsonRpc) -> None:
 
 def resume(switch: OpenVswitch, directory: Path, namespace: namespaces.Namespace) -> None:
     """What a fresh ovs-vswitchd does not know by itself: the VTEP's address, route and neighbour."""
+    for pid in directory.glob("ovs-vswitchd.pid"):  # where ovs-appctl looks for the control socket of a daemon
+        _alias(directory / f"ovs-vswitchd.{pid.read_text(encoding='ascii').strip()}.ctl", CONTROL_SOCKET)
     vtep = switch.vtep
     if vtep:
         _place_vtep(vtep, namespace)
         with JsonRpc(directory / CONTROL_SOCKET, time.monotonic() + START_SECONDS) as control:
             control.call("tnl/neigh/set", vtep.bridge, vtep.router, vtep.router_mac)
             _add_route(vtep, control)
+
+
+def _alias(link: Path, target: str) -> None:
+    link.unlink(missing_ok=True)
+    link.symlink_to(target)
 
 
 def await_ready(directory: Path) -> None:

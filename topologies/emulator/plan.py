@@ -131,7 +131,7 @@ def _nodes(draft: _Draft, instances: list[InstanceSpec]) -> Iterator[Node]:
 
 
 def _check(draft: _Draft, nodes: tuple[Node, ...], instances: list[InstanceSpec]) -> None:
-    if not draft.lab or not set(draft.lab) <= set("abcdefghijklmnopqrstuvwxyz0123456789-"):
+    if not names.is_label(draft.lab):
         raise PlanError(draft.lab or "lab", "the lab's name is not a DNS label", "use lower case letters, digits, '-'")
     seen: dict[str, str] = {}
     for node in nodes:

@@ -1,4 +1,4 @@
-"""`python -m topologies.probes < plan.json > result.json`; progress and errors go to standard error.
+"""`python -m topologies.probes < plan.json > result.json`; progress and errors go to standard error, a line each.
 
 Exit status 0: the probes were run and judged (whatever the verdicts are); 1: they could not be run; 130: interrupted.
 """
@@ -14,12 +14,12 @@ from topologies.probes.runner import Runner
 def main() -> int:
     try:
         plan = parse(json.load(sys.stdin))
-        result = Runner(plan, lambda text: print(f"probes: {text}", file=sys.stderr, flush=True)).run()
+        result = Runner(plan, lambda text: print(text, file=sys.stderr, flush=True)).run()
     except json.JSONDecodeError as error:
-        print(f"probes: the plan on standard input is not JSON: {error}", file=sys.stderr)
+        print(f"the plan on standard input is not JSON: {error}", file=sys.stderr)
         return 1
     except (PlanError, ProbeError) as error:
-        print(f"probes: {error}", file=sys.stderr)
+        print(error, file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         return 130

@@ -3,6 +3,8 @@
 Three traps are closed here. A packet socket hears what its own machine sends: such frames are no evidence and are left
 out, except on taps. The kernel takes the VLAN tag out of a received frame: it is put back. A full receive buffer loses
 frames without a word: the kernel's count of them is read at the end, and is an error of the run.
+
+A device that is down is no error: the kernel makes the socket hear by itself as soon as the device comes up.
 """
 
 import fcntl
@@ -30,35 +32,39 @@ _BATCH = 256  # frames taken from one socket before the others get their turn
 
 class PacketSocket:
     """A promiscuous packet socket on `device` inside the namespace `netns`. With `outgoing` it also hears what the
-    machine itself sends there. Raises ProbeError when the device is missing or down."""
+    machine itself sends there. `was_up` is how it found the device. Raises ProbeError when the device is missing."""
 
     _buffer = memoryview(bytearray(_LARGEST_FRAME))  # shared: a frame is copied out before the next is taken
 
     def __init__(self, name: str, netns: str, device: str, outgoing: bool = False) -> None:
-        self.name = name
+        self.name, self.device = name, device
         self._outgoing = outgoing
         with inside(netns):
             # Protocol 0 hears nothing until bind: nothing of another device can slip in.
             self.socket = socket.socket(socket.AF_PACKET, socket.SOCK_RAW | socket.SOCK_NONBLOCK, 0)
         try:
-            self._set_up(device)
+            self.was_up = self.is_up()
+            self._set_up()
         except OSError as error:
             self.socket.close()
             raise ProbeError(name, f"cannot listen on {device}: {error.strerror or error}", "is the lab up?") from error
 
-    def _set_up(self, device: str) -> None:
-        request = fcntl.ioctl(self.socket, SIOCGIFFLAGS, struct.pack("16sH22x", device.encode(), 0))
-        if not struct.unpack_from("16sH", request)[1] & _IFF_UP:
-            raise OSError("the device is down")
+    def is_up(self) -> bool:
+        """Raises OSError when the device is gone."""
+        request = fcntl.ioctl(self.socket, SIOCGIFFLAGS, struct.pack("16sH22x", self.device.encode(), 0))
+        return bool(struct.unpack_from("16sH", request)[1] & _IFF_UP)
+
+    def _set_up(self) -> None:
         self.socket.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, RECEIVE_BUFFER)
         self.socket.setsockopt(SOL_PACKET, PACKET_AUXDATA, 1)
         if not self._outgoing:
             self.socket.setsockopt(SOL_PACKET, PACKET_IGNORE_OUTGOING, 1)
-        self.socket.bind((device, ETH_P_ALL))
+        self.socket.bind((self.device, ETH_P_ALL))
         # Asked through the socket, because if_nametoindex would answer for the namespace of this thread.
-        request = fcntl.ioctl(self.socket, SIOCGIFINDEX, struct.pack("16si20x", device.encode(), 0))
+        request = fcntl.ioctl(self.socket, SIOCGIFINDEX, struct.pack("16si20x", self.device.encode(), 0))
         member = struct.pack("=iHH8x", struct.unpack_from("16si", request)[1], PACKET_MR_PROMISC, 0)
         self.socket.setsockopt(SOL_PACKET, PACKET_ADD_MEMBERSHIP, member)
+        self.socket.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)  # takes away what bind says of a device that is down
 
     def fileno(self) -> int:
         descriptor: int = self.socket.fileno()

@@ -5,6 +5,7 @@ with those that are still missing somewhere; then only the missing. Everyone lis
 a grace after the last one, so a leak cannot hide by being late.
 """
 
+import errno
 import resource
 import time
 from collections.abc import Callable, Iterable
@@ -30,7 +31,7 @@ Progress = Callable[[str], None]
 
 class Runner:
     """Opens everything in `run` and leaves nothing open. `plan.deadline_s` bounds sending and waiting; the grace comes
-    on top. What cannot be opened raises ProbeError; what fails later is in the result."""
+    on top. What is missing raises ProbeError; what is down, and what fails later, is in the result."""
 
     def __init__(self, plan: Plan, progress: Progress, mint: Mint | None = None) -> None:
         self._plan, self._progress, self._mint = plan, progress, mint or Mint()
@@ -58,9 +59,11 @@ class Runner:
                 if not due or number and time.monotonic() >= self._deadline:
                     break
                 self._send(due, exchanges, f"round {number + 1}")
-                self._listen(min(time.monotonic() + patience, self._deadline), self._complete)
+                self._listen(min(time.monotonic() + patience, self._deadline), self._complete, self._tell_missing)
+            self._progress("listening for late ones")
             self._listen(time.monotonic() + GRACE_S, lambda: False)
             self._count_drops()
+            self._look_at_taps()
         evidence = self._ledger.evidence.values()
         return {"results": self._ledger.results(), "errors": self._errors,
                 "taps": {name: report.as_dict() for name, report in self._taps.items()},
@@ -71,6 +74,8 @@ class Runner:
             opened = PacketSocket(endpoint.name, endpoint.netns, endpoint.device)
             stack.callback(opened.close)
             self._sockets[endpoint.name] = opened
+            if not opened.was_up:
+                self._errors.append(f"{endpoint.name} is down: that nothing arrives there proves nothing")
             self._selector.register(opened, EVENT_READ, partial(self._receive, opened, self._at_endpoint))
         for tap in self._plan.taps:
             opened = PacketSocket(tap.name, tap.netns, tap.device, outgoing=True)
@@ -109,11 +114,12 @@ class Runner:
         try:
             self._sockets[probe.source].send(self._frames[probe.id])
         except OSError as error:
-            self._ledger.trouble(probe.id, f"{probe.source} cannot send: {error.strerror}")
+            note = self._ledger.cut_off if error.errno == errno.ENETDOWN else self._ledger.trouble
+            note(probe.id, f"{probe.source} cannot send: {error.strerror}")
         else:
             self._ledger.sent(probe.id)
 
-    def _listen(self, until: float, done: Callable[[], bool]) -> None:
+    def _listen(self, until: float, done: Callable[[], bool], tell: Callable[[], None] = lambda: None) -> None:
         """Take what arrives, at least once, until it is time or done."""
         while True:
             remaining = until - time.monotonic()
@@ -121,15 +127,16 @@ class Runner:
                 key.data()
             if done() or remaining <= 0:
                 return
-            missing = len(self._ledger.pending)
-            self._tell(f"{missing} probes still lack something expected" if missing else "listening for late ones")
+            tell()
 
     def _receive(self, source: PacketSocket, take: Callable[[str, bytes], None]) -> None:
         try:
             for frame in source.frames():
                 take(source.name, frame)
         except OSError as error:
-            self._errors.append(f"{source.name} went deaf: {error.strerror}")
+            # A link that is down carries nothing that its tap could miss; an endpoint has to hear to prove a silence.
+            if error.errno != errno.ENETDOWN or source.name not in self._tap_sockets:
+                self._errors.append(f"{source.name} went deaf: {error.strerror}")
 
     def _at_endpoint(self, name: str, frame: bytes) -> None:
         self._ledger.heard(name, frame, self._mint.find(frame))
@@ -146,8 +153,19 @@ class Runner:
                 self._errors.append(f"{opened.name}: the kernel dropped {drops} frames before they were looked at; "
                                     "the run proves nothing about them")
 
+    def _look_at_taps(self) -> None:
+        """One whose link came up in the meantime has watched: the kernel lets nothing through before it hears."""
+        for name, opened in self._tap_sockets.items():
+            try:
+                self._taps[name].down = not opened.was_up and not opened.is_up()
+            except OSError as error:
+                self._errors.append(f"{name} went deaf: {error.strerror}")
+
     def _all_sockets(self) -> Iterable[PacketSocket]:
         return [*self._sockets.values(), *self._tap_sockets.values()]
+
+    def _tell_missing(self) -> None:
+        self._tell(f"{len(self._ledger.pending)} probes still lack something expected")
 
     def _tell(self, text: str) -> None:
         """At most one line a second."""

@@ -16,13 +16,15 @@ _SUMMARY_BYTES = 64
 
 @dataclass(slots=True)
 class TapReport:
-    """What one tap saw. `vxlan` of `frames` were VXLAN; `broken` counts the violations, also those not told."""
+    """What one tap saw. `vxlan` of `frames` were VXLAN; `broken` counts the violations, also those not told. `down`:
+    the link was down all the time, so there was nothing to watch."""
 
     frames: int = 0
     vxlan: int = 0
     vnis: set[int] = field(default_factory=set)
     broken: int = 0
     violations: list[str] = field(default_factory=list)
+    down: bool = False
 
     def observe(self, frame: bytes, known_vnis: Collection[int], forbidden: Collection[int]) -> None:
         """Count one frame. `forbidden` are the probes in it that had to be swallowed before the fabric."""
@@ -44,7 +46,7 @@ class TapReport:
         untold = self.broken - len(self.violations)
         more = [f"and {untold} more violations"] if untold else []
         return {"frames": self.frames, "vxlan": self.vxlan, "vnis": sorted(self.vnis),
-                "violations": self.violations + more}
+                "violations": self.violations + more, "down": self.down}
 
 
 def examine(frame: bytes) -> tuple[int | None, str | None]:

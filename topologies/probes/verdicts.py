@@ -1,7 +1,8 @@
 """Evidence, and what it proves: which probe was seen where, and whether that is what the plan expects.
 
 A leak is a frame (or an answer) where none may be; a loss is one that is missing where it must be; a duplicate is one
-that arrived more often than it was sent; an error is a probe that proves nothing, because it was never sent.
+that arrived more often than it was sent; an error is a probe that proves nothing, because it was never sent. One that
+has to arrive somewhere and cannot even leave, because its sender's device is down, is a loss like any other.
 """
 
 from collections import Counter
@@ -19,9 +20,11 @@ _ARP_REQUEST = 1
 class Evidence:
     """What is known of one probe. `seen`: frames per endpoint; `answers`: ARP answers with our token per MAC, as the
     sender got them; `plain_answers`: MACs of answers without token, which the sender's kernel may have asked for too;
-    `answered_by`: whoever else answered the sender; `troubles`: why it could not be sent, or not be exchanged."""
+    `answered_by`: whoever else answered the sender; `troubles`: why it could not be sent, or not be exchanged;
+    `cut_off`: because its sender's device is down."""
 
     sent: int = 0
+    cut_off: bool = False
     seen: Counter[str] = field(default_factory=Counter)
     answers: Counter[str] = field(default_factory=Counter)
     plain_answers: set[str] = field(default_factory=set)
@@ -58,6 +61,11 @@ class Ledger:
     def trouble(self, number: int, text: str) -> None:
         if text not in self.evidence[number].troubles:
             self.evidence[number].troubles.append(text)
+
+    def cut_off(self, number: int, text: str) -> None:
+        """It cannot be sent, because the device of its sender is down."""
+        self.evidence[number].cut_off = True
+        self.trouble(number, text)
 
     def heard(self, endpoint: str, frame: bytes, tokens: set[Token]) -> None:
         """A frame arrived at an endpoint."""
@@ -118,7 +126,7 @@ def judge(probe: Probe, evidence: Evidence) -> dict[str, object]:
     """The result of one probe, as it is written: id, observed, ok, verdict (pass, leak, loss, duplicate or error; the
     gravest counts) and detail (every finding in words)."""
     findings = [("leak", text) for text in _leaks(probe, evidence)]
-    if evidence.sent:
+    if evidence.sent or (evidence.cut_off and not probe.expect.silent):
         findings += [("loss", text) for text in _losses(probe, evidence)]
         findings += [("duplicate", text) for text in _duplicates(probe, evidence)]
     else:
@@ -141,7 +149,7 @@ def _leaks(probe: Probe, evidence: Evidence) -> list[str]:
 
 def _losses(probe: Probe, evidence: Evidence) -> list[str]:
     why = "".join(f", {text}" for text in evidence.troubles)
-    times = f"sent {evidence.sent} time{'s' * (evidence.sent > 1)}"
+    times = f"sent {evidence.sent} time{'s' * (evidence.sent > 1)}" if evidence.sent else "never sent"
     found = [f"loss: did not arrive at {name}, {times}{why}"
              for name in sorted(probe.expect.receivers - evidence.seen.keys())]
     if probe.expect.answer_mac is not None and probe.expect.answer_mac not in evidence.answer_macs:

@@ -159,5 +159,28 @@ def test_junit_is_well_formed_and_its_counts_add_up() -> None:
 
 def test_an_empty_plan_is_reported_and_not_divided_by() -> None:
     report = load({"lab": "none", "probes": []}, {"results": []})
-    assert report.passed and "0 probes among 0 instances" in text(report)
+    assert report.passed is None and "0 probes among 0 instances" in text(report)
     assert ElementTree.fromstring(to_junit(report)).get("tests") == "1"
+
+
+def test_a_lab_of_one_instance_has_nothing_to_test() -> None:
+    report = load({"lab": "one", "probes": [], "endpoints": {"red.prod.web1.eth0": {}}}, {"results": []})
+    nothing = "NOTHING TO TEST: a lab needs two instances"
+    assert text(report) == f"one: 0 probes among 1 instance of 1 tenant, 0 frames sent in 0.0 s\n{nothing}"
+    data = json.loads(to_json(report))
+    assert (data["passed"], data["headline"]) == (None, nothing)
+    root = ElementTree.fromstring(to_junit(report))
+    skipped = root.find("testsuite/testcase/skipped")
+    assert skipped is not None and skipped.get("message") == nothing
+    assert [root.get(count) for count in ("tests", "failures", "errors", "skipped")] == ["1", "0", "0", "1"]
+
+
+def test_links_that_are_down_are_counted_and_no_failure() -> None:
+    plan, result = documents()
+    result["taps"]["core-1-2:1"] |= {"frames": 0, "vxlan": 0, "vnis": [], "down": True}
+    report = load(plan, result)
+    assert report.passed and "\n 1 of 2 watched, 1 down       40      40      2            -\n" in text(report)
+    fabric = {"links": 2, "watched": 1, "down": ["core-1-2:1"], "summary": "1 of 2 watched, 1 down"}
+    assert json.loads(to_json(report))["fabric"] == fabric
+    root = ElementTree.fromstring(to_junit(report))
+    assert (root.get("failures"), root.get("skipped")) == ("0", "1")

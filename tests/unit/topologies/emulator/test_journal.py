@@ -8,6 +8,7 @@ import pytest
 
 from topologies.emulator import journal
 from topologies.emulator.errors import LabBusy, LabMissing
+from topologies.emulator.lab import down
 from topologies.emulator.parts import LabPlan
 from topologies.emulator.plan import plan
 from topologies.emulator.processes import Process
@@ -73,6 +74,29 @@ def test_a_plan_of_another_version_says_so() -> None:
     with pytest.raises(LabMissing, match="version"):
         journal.read_plan("lab")
     assert journal.read("lab") is not None  # enough to remove it
+
+
+@pytest.mark.parametrize("name", ["", ".", "..", "../..", "/etc", "a/b", "a\0b", "a\n", "A", "-a", "a" * 64])
+def test_what_is_no_name_never_becomes_a_path(run_directory: Path, name: str) -> None:
+    keep = run_directory.parent / "keep"
+    keep.write_text("not ours")
+    for use in (journal.directory, journal.read, down):
+        with pytest.raises(LabMissing, match="is not the name of a lab"):
+            use(name)
+    assert keep.exists()
+
+
+def test_a_directory_without_our_journal_is_not_ours(run_directory: Path) -> None:
+    """OVERCLOS_RUN_DIR may point anywhere, and a user may be called like a lab."""
+    home = run_directory / "alice"
+    home.mkdir(parents=True)
+    (home / "letter").write_text("dear bob")
+    (run_directory / "other").mkdir()
+    assert down("alice") is False
+    assert [entry.name for entry in home.iterdir()] == ["letter"]
+    foreign = json.dumps({"lab": "bob", "state": "up", "namespaces": ["x"], "daemons": {}})
+    (home / "journal.json").write_text(foreign)
+    assert down("alice") is False and (home / "letter").exists()
 
 
 def test_a_change_is_written_down_before_and_forgotten_after() -> None:

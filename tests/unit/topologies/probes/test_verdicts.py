@@ -72,6 +72,15 @@ def test_what_was_never_sent_proves_nothing() -> None:
     assert result["detail"] == "never sent; a cannot send: Network is down"
 
 
+def test_what_has_to_arrive_and_cannot_leave_a_device_that_is_down_is_a_loss() -> None:
+    for expected, verdict in ((probe("b"), "loss"), (question("b"), "loss"), (probe(""), "error")):
+        ledger = Ledger([expected])
+        ledger.cut_off(1, "a cannot send: Network is down")
+        result = ledger.results()[0]
+        assert (result["ok"], result["verdict"]) == (False, verdict)
+        assert "never sent" in result["detail"] and "a cannot send: Network is down" in result["detail"]
+
+
 @pytest.mark.parametrize(("asked", "frames", "verdict", "mac"), [
     (question("b"), [reply("b")], "pass", MAC["b"]),
     (question("b"), [], "loss", None),
