@@ -1,5 +1,6 @@
 """Cables: veth pairs between namespaces, with everything that belongs to their ends."""
 
+import time
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from itertools import groupby
@@ -11,6 +12,7 @@ from topologies.emulator.parts import Cable, End, LabPlan
 from topologies.emulator.plan import FIRST_INDEX, MANAGEMENT, MANAGEMENT_BRIDGE, MANAGEMENT_NET
 
 BRIDGE_INDEX = 100_000  # of the Linux bridge in the management namespace
+_CARRIER_S, _LOOK_S = 2.0, 0.002
 
 Opened = Mapping[str, Namespace]
 Found = Mapping[str, Mapping[str, Device]]  # namespace -> name -> what the kernel says
@@ -64,11 +66,20 @@ def _configure(end: End, batches: Mapping[str, Batch]) -> None:
 
 
 def set_link(cable: Cable, opened: Opened, up: bool) -> None:
-    """Set both ends up or down: what pulling the cable looks like. Devices, addresses and ports stay."""
+    """Set both ends up or down: what pulling the cable looks like. Devices, addresses and ports stay. A cable that is
+    plugged in has carrier when this returns: the kernel takes a moment to notice."""
     for end in (cable.a, cable.b):
         batch = Batch()
         batch.set_up(end.index, up)
         batch.send(opened[end.netns].channel)
+    deadline = time.monotonic() + _CARRIER_S
+    while up and not all(_running(end, opened) for end in (cable.a, cable.b)) and time.monotonic() < deadline:
+        time.sleep(_LOOK_S)
+
+
+def _running(end: End, opened: Opened) -> bool:
+    device = devices(opened[end.netns].channel).get(end.device)
+    return bool(device and device.running)
 
 
 def whole(cable: Cable, found: Found) -> bool:

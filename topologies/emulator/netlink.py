@@ -26,6 +26,7 @@ from topologies.emulator.errors import NetlinkError
 from topologies.emulator.parts import End
 
 IFF_UP = 1
+_IFF_RUNNING = 0x40
 LOOPBACK = 1  # the index of `lo` in every namespace
 NESTED = 0x8000
 NEW = NLM_F_REQUEST | NLM_F_ACK | NLM_F_CREATE | NLM_F_EXCL
@@ -226,13 +227,14 @@ def dump(channel: socket.socket, kind: int, body: bytes) -> list[bytes]:
 
 @dataclass(frozen=True, slots=True)
 class Device:
-    """What the kernel says of a device; `up` is what was asked of it, not whether it has carrier."""
+    """What the kernel says of a device; `up` is what was asked of it, `running` whether it has carrier as well."""
 
     index: int
     up: bool
     name: str
     mac: str
     mtu: int
+    running: bool = False
 
 
 def devices(channel: socket.socket) -> dict[str, Device]:
@@ -244,7 +246,8 @@ def devices(channel: socket.socket) -> dict[str, Device]:
         values = _first(body[16:], {_IFNAME, _ADDRESS, _MTU})
         name = values[_IFNAME].rstrip(b"\0").decode()
         mac = values.get(_ADDRESS, b"").hex(":")
-        found[name] = Device(index, bool(flags & IFF_UP), name, mac, struct.unpack("=I", values[_MTU])[0])
+        mtu = struct.unpack("=I", values[_MTU])[0]
+        found[name] = Device(index, bool(flags & IFF_UP), name, mac, mtu, bool(flags & _IFF_RUNNING))
     return found
 
 
