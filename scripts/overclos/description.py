@@ -19,6 +19,7 @@ from controller.northbound import labfile
 from scripts.overclos.handover import chassis, fabric
 from topologies import spec
 from topologies.emulator.errors import PlanError
+from topologies.emulator.growth import addresses, settled
 from topologies.emulator.openvswitch import resolve_datapath
 from topologies.emulator.parts import InstanceSpec, LabPlan, Options, PortSpec
 from topologies.emulator.plan import plan
@@ -37,20 +38,37 @@ class Description:
     plan: LabPlan
 
 
-def read(path: Path) -> Description:
-    """The lab described by the file at `path`. Raises LabFileError with all problems of the file."""
+@dataclass(frozen=True, slots=True)
+class Present:
+    """A running lab: what exists keeps its numbers, and `retired` ones are not given out yet."""
+
+    plan: LabPlan
+    intent: Intent
+    retired: frozenset[tuple[str, str]] = frozenset()
+
+
+def read(path: Path, present: Present | None = None) -> Description:
+    """The lab described by the file at `path`, as it would be made now, or as `present` would become it. Raises
+    LabFileError with all problems of the file."""
     document = labfile.load(path)
     data = document.data
     physical = spec.validate(data.get("fabric"), data.get("servers"))
     names = None if physical else _server_names(data)
-    problems = [*document.problems(), *physical, *validate(data.get("tenants", {}), names, _mtu(data))]
+    existing = present.intent if present else Intent()
+    tenants = validate(data.get("tenants", {}), names, _mtu(data), existing)
+    problems = [*document.problems(), *physical, *tenants]
     if problems:
         raise labfile.LabFileError(document.problems_as_text(problems))
     graph = spec.build(data["fabric"])
-    servers = spec.servers(graph, data.get("servers"))
-    intent = allocate(data.get("tenants", {}), list(servers))
+    if present:
+        graph = settled(graph, present.plan)
+    servers = spec.servers(graph, data.get("servers"), addresses(present.plan) if present else {})
+    retired = present.retired if present else frozenset()
+    intent = allocate(data.get("tenants", {}), list(servers), existing, retired)
+    options = _options(data["fabric"])
     try:
-        lab_plan = _plan(document.lab, graph, servers, intent, data["fabric"])
+        instances = _instances(intent, tenant_mtu(options.mtu))
+        lab_plan = plan(document.lab, graph, servers, instances, options, present=present.plan if present else None)
     except PlanError as error:
         problem = ("fabric",), f"{error.subject}: {error.message}", error.hint
         raise labfile.LabFileError(document.problems_as_text([problem])) from error
@@ -58,25 +76,21 @@ def read(path: Path) -> Description:
     return Description(document.lab, graph, servers, snapshot, lab_plan)
 
 
-def _plan(
-    lab: str, graph: nx.MultiGraph, servers: Mapping[str, str], intent: Intent, section: Mapping[str, Any]
-) -> LabPlan:
+def _options(section: Mapping[str, Any]) -> Options:
+    return Options(
+        datapath=resolve_datapath(section.get("datapath", "auto")),
+        mtu=spec.mtu(section),
+        link_rates_mbps=section.get("link_rates_mbps") or {},
+    )
+
+
+def _instances(intent: Intent, mtu: int) -> list[InstanceSpec]:
     ports: dict[str, list[PortSpec]] = {instance.id: [] for instance in intent.instances}
     lengths = {subnet.id: subnet.cidr.rpartition("/")[2] for subnet in intent.subnets}
-    mtu = spec.mtu(section)
     for port in intent.ports:
         address = f"{port.address}/{lengths[port.subnet]}"
         ports[port.instance].append(PortSpec(port.id, port.name, port.mac, address))
-    instances = [
-        InstanceSpec(instance.id, instance.server, tenant_mtu(mtu), tuple(ports[instance.id]))
-        for instance in intent.instances
-    ]
-    options = Options(
-        datapath=resolve_datapath(section.get("datapath", "auto")),
-        mtu=mtu,
-        link_rates_mbps=section.get("link_rates_mbps") or {},
-    )
-    return plan(lab, graph, servers, instances, options)
+    return [InstanceSpec(one.id, one.server, mtu, tuple(ports[one.id])) for one in intent.instances]
 
 
 def _server_names(data: Mapping[str, Any]) -> list[str]:

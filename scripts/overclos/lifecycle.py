@@ -1,40 +1,41 @@
 """`up`, `down`, `run`: a lab from its file to proven isolation and back to nothing."""
 
-import sys
 from collections.abc import Callable
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-from controller.model.codec import from_json, to_json
 from controller.model.snapshot import Snapshot
-from scripts.overclos import ready
+from controller.northbound.api.operator import make_operator
+from controller.northbound.store import Store
+from scripts.overclos import intent, ready
 from scripts.overclos.description import Description, read
 from scripts.overclos.failure import LabChoice
 from topologies.emulator.errors import EmulatorError
 from topologies.emulator.lab import Lab, labs
-from topologies.emulator.plan import CONTROLLER_ADDRESS, MANAGEMENT
 
-CONTROLLER = "controller"
-SNAPSHOT, LAB_FILE = "snapshot.json", "lab.yaml"
+LAB_FILE, OPERATOR_TOKEN = "lab.yaml", "operator.token"
 READY_S = 60.0
 
 
 def up(path: Path, progress: Callable[[str], None], timeout: float = READY_S) -> Lab:
     """The lab of a file, up and with every flow confirmed; on any failure nothing is left of it."""
     description = read(path)
-    files = {SNAPSHOT: to_json(description.snapshot).encode(), LAB_FILE: path.read_bytes()}
+    files = {intent.DATABASE: intent.empty_database(), LAB_FILE: path.read_bytes()}
     lab = Lab(description.plan)
 
     def controller_ready() -> None:
-        ready.await_socket(socket_path(lab), lambda: controller_alive(lab), timeout)
+        await_daemon(lab, intent.STORE, intent.store_socket(lab), timeout)
+        intent.commit(lab, description.snapshot, f"up {path}")
+        await_daemon(lab, intent.CONTROLLER, intent.status_socket(lab), timeout)
         progress("the controller is ready, making the bridges")
 
-    daemons = {CONTROLLER: (MANAGEMENT, controller_argv(lab))}
-    Lab.create(description.plan, progress, files, daemons, controller_ready)
+    Lab.create(description.plan, progress, files, intent.daemons(lab), controller_ready)
     try:
         progress("programming the switches")
         status = await_ready(lab, timeout)
+        await_daemon(lab, intent.API, intent.api_socket(lab), timeout)
+        _make_operator(lab)
     except BaseException:
         lab.down(progress)
         raise
@@ -45,27 +46,23 @@ def up(path: Path, progress: Callable[[str], None], timeout: float = READY_S) ->
 
 def await_ready(lab: Lab, timeout: float) -> dict[str, Any]:
     """Wait until every switch has confirmed the lab's newest generation; the controller's status then."""
-    return ready.wait(socket_path(lab), snapshot(lab).generation, timeout)
+    return ready.wait(intent.status_socket(lab), snapshot(lab).generation, timeout)
+
+
+def await_daemon(lab: Lab, name: str, socket: Path, timeout: float) -> None:
+    """Wait until a daemon of the lab listens on its socket; NotReady, with its last words, if it ends instead."""
+    ready.await_socket(socket, lab.directory / f"{name}.log", lambda: alive(lab, name), timeout)
 
 
 def start_controller(lab: Lab) -> int:
-    """Start the lab's controller on its management network again; its pid."""
-    return lab.start_daemon(CONTROLLER, MANAGEMENT, controller_argv(lab))
+    """Start the lab's controller again; its pid."""
+    node, argv = intent.daemons(lab)[intent.CONTROLLER]
+    return lab.start_daemon(intent.CONTROLLER, node, argv)
 
 
-def controller_argv(lab: Lab) -> list[str]:
-    """The daemon's command line."""
-    return [
-        sys.executable, "-m", "controller.launcher",
-        "--snapshot", str(snapshot_path(lab)),
-        "--status-socket", str(socket_path(lab)),
-        "--ofp-listen-host", CONTROLLER_ADDRESS,
-    ]  # fmt: skip
-
-
-def controller_alive(lab: Lab) -> bool:
-    """Whether the lab's controller runs."""
-    daemon = lab.daemons().get(CONTROLLER)
+def alive(lab: Lab, name: str) -> bool:
+    """Whether a daemon of the lab runs."""
+    daemon = lab.daemons().get(name)
     return bool(daemon and daemon.process and daemon.process.alive())
 
 
@@ -100,22 +97,23 @@ def node(lab: Lab, name: str) -> str:
 
 def snapshot(lab: Lab) -> Snapshot:
     """What the lab's controller was told to realise."""
-    return from_json(snapshot_path(lab).read_text())
+    return intent.contents(lab).snapshot
 
 
-def snapshot_path(lab: Lab) -> Path:
-    return lab.directory / SNAPSHOT
-
-
-def socket_path(lab: Lab) -> Path:
-    return lab.directory / "controller.sock"
+def _make_operator(lab: Lab) -> None:
+    """The token that `overclos get`, `apply` and the other verbs of the API show on this machine."""
+    store = Store(intent.store_remote(lab))
+    try:
+        make_operator(store, lab.directory / OPERATOR_TOKEN)
+    finally:
+        store.close()
 
 
 def summary(description: Description) -> str:
     """The lab in numbers."""
-    fabric, intent = description.snapshot.fabric, description.snapshot.intent
-    counts = [(fabric.switches, "switch"), (description.servers, "server"), (intent.instances, "instance")]
-    return f"{', '.join(_count(len(items), noun) for items, noun in counts)} of {_count(len(intent.tenants), 'tenant')}"
+    fabric, wanted = description.snapshot.fabric, description.snapshot.intent
+    counts = [(fabric.switches, "switch"), (description.servers, "server"), (wanted.instances, "instance")]
+    return f"{', '.join(_count(len(items), noun) for items, noun in counts)} of {_count(len(wanted.tenants), 'tenant')}"
 
 
 def _count(number: int, noun: str) -> str:

@@ -7,7 +7,9 @@ import sys
 from importlib.metadata import version
 from typing import NoReturn
 
+from controller.northbound.cli.errors import CliError
 from controller.northbound.labfile import LabFileError
+from controller.northbound.store import StoreError
 from scripts.overclos.failure import Failure
 from topologies.emulator.errors import EmulatorError
 
@@ -33,6 +35,7 @@ def parser() -> argparse.ArgumentParser:
     verbs = top.add_subparsers(dest="verb", required=True, metavar="VERB")
     for verb in VERBS:
         verb.add(verbs)
+    top.set_defaults(command_line=top)  # for `completion`, which is made from it
     return top
 
 
@@ -57,7 +60,9 @@ def _run(command_line: argparse.ArgumentParser, argv: list[str] | None) -> int:
         return int(arguments.run(arguments))
     except LabFileError as error:
         return _fail(str(error), status=arguments.failure)
-    except (EmulatorError, Failure) as error:
+    except CliError as error:
+        return _fail("\n".join(f"overclos: {line}" for line in str(error).splitlines()), status=arguments.failure)
+    except (EmulatorError, Failure, StoreError) as error:
         return _fail(f"overclos: {error}", status=arguments.failure)
     except BrokenPipeError:
         sys.stderr.close()

@@ -51,9 +51,17 @@ def probe_plan(plan: LabPlan, snapshot: Snapshot, probes: list[Probe]) -> dict[s
     }
 
 
-def run(plan: LabPlan, snapshot: Snapshot, progress: Callable[[str], None]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Run all probes in a process of their own (it alone imports scapy); (plan, result) as the reports take them."""
-    probes = probes_of(snapshot)
+Run = tuple[dict[str, Any], dict[str, Any]]  # (plan, result) as the reports take them
+
+
+def run(
+    plan: LabPlan,
+    snapshot: Snapshot,
+    progress: Callable[[str], None],
+    wanted: Callable[[Probe], bool] = lambda _: True,
+) -> Run:
+    """Run all wanted probes in a process of their own (it alone imports scapy)."""
+    probes = [probe for probe in probes_of(snapshot) if wanted(probe)]
     document = probe_plan(plan, snapshot, probes)
     if not probes:
         return document, {"results": []}

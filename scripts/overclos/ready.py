@@ -20,14 +20,14 @@ def status(path: Path, timeout: float = 2.0) -> dict[str, Any] | None:
         return None
 
 
-def await_socket(path: Path, alive: Callable[[], bool], timeout: float) -> None:
-    """Block until a controller that is just starting listens. Raises NotReady when it ends instead."""
+def await_socket(path: Path, log: Path, alive: Callable[[], bool], timeout: float) -> None:
+    """Block until a daemon that is just starting listens. Raises NotReady when it ends instead."""
     deadline = time.monotonic() + timeout
     while not _listens(path):
         if not alive():
-            raise NotReady("the controller ended while it was starting")
+            raise NotReady(f"{log.stem} ended while it was starting: {_last_words(log)}")
         if time.monotonic() > deadline:
-            raise NotReady(f"the controller does not listen on {path} after {timeout:.0f} s")
+            raise NotReady(f"{log.stem} does not listen on {path} after {timeout:.0f} s: {_last_words(log)}")
         time.sleep(_LOOK_S)
 
 
@@ -46,6 +46,11 @@ def wait(path: Path, generation: int, timeout: float) -> dict[str, Any]:
     waiting = "; ".join(newest["waiting"][:5]) if newest and newest["waiting"] else "the controller said nothing more"
     more = len(newest["waiting"]) - 5 if newest else 0
     raise NotReady(f"not ready after {timeout:.0f} s: {waiting}" + (f"; and {more} more" if more > 0 else ""))
+
+
+def _last_words(log: Path) -> str:
+    lines = log.read_text(errors="replace").split("\n") if log.exists() else []
+    return next((line for line in reversed(lines) if line.strip()), f"{log} says nothing")
 
 
 def _listens(path: Path) -> bool:

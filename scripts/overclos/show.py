@@ -10,9 +10,9 @@ from rich.table import Table
 
 from controller.model.codec import to_json
 from controller.model.snapshot import Snapshot
-from scripts.overclos import ready
+from scripts.overclos import intent, ready
 from scripts.overclos.description import read
-from scripts.overclos.lifecycle import LAB_FILE, choose, snapshot, socket_path
+from scripts.overclos.lifecycle import LAB_FILE, choose, snapshot
 from topologies.draw import dot, mermaid, svg
 from topologies.emulator.doctor import Check
 from topologies.emulator.lab import Lab
@@ -61,7 +61,7 @@ def print_inspection(data: Mapping[str, Any], console: Console) -> None:
 
 def state(lab: Lab) -> dict[str, Any]:
     """The lab as it is now: what the emulator sees and what the controller says."""
-    return {"emulator": lab.status(), "controller": ready.status(socket_path(lab))}
+    return {"emulator": lab.status(), "controller": ready.status(intent.status_socket(lab))}
 
 
 def healthy(found: Mapping[str, Any]) -> bool:

@@ -10,7 +10,11 @@ from typing import Any, NoReturn
 
 from rich.console import Console
 
-from scripts.overclos import daemon, lifecycle, prove, report, show
+from controller.model.document import document
+from controller.northbound import labfile
+from controller.northbound.cli import render
+from controller.northbound.cli import verbs as api
+from scripts.overclos import changing, daemon, lifecycle, prove, report, show
 from scripts.overclos.progress import Progress
 from topologies.emulator import doctor
 from topologies.emulator.lab import down, labs
@@ -107,6 +111,45 @@ def _writable(file: Path | None) -> None:
     """Complain about a file that cannot be written before the work for it is done, not after."""
     if file:
         file.touch()
+
+
+def _apply(arguments: Arguments) -> int:
+    """On a lab of this machine all of the file; over the API, which knows no emulator, its tenants."""
+    name = arguments.lab or labfile.load(arguments.file).lab
+    if arguments.api or name not in labs():
+        return api.apply(arguments)
+    progress = Progress()
+    proposal = changing.propose(lifecycle.choose(name), arguments.file)
+    if not proposal:
+        print("nothing to change")
+        return 0
+    for line in changing.describe(proposal) if arguments.plan else ():
+        print(line)
+    return 0 if arguments.plan else _change(proposal, arguments, progress)
+
+
+def _change(proposal: changing.Proposal, arguments: Arguments, progress: Progress) -> int:
+    lab = proposal.lab
+    changes, generation = changing.carry_out(proposal, progress, f"apply {arguments.file}")
+    progress(f"waiting until every switch has confirmed generation {generation}")
+    lifecycle.await_ready(lab, arguments.timeout)
+    (lab.directory / lifecycle.LAB_FILE).write_bytes(arguments.file.read_bytes())
+    found = report.load(*changing.probe(lab, lifecycle.snapshot(lab), changes, progress))
+    print(f"generation {generation}; {report.headline(found)}")
+    for line in report.failure_lines(found):
+        print(line)
+    return FAIL if found.passed is False else PASS
+
+
+def _export(arguments: Arguments) -> int:
+    """Of a lab of this machine the whole file; over the API, which knows no fabric's kind, its tenants."""
+    if arguments.api or arguments.output != "yaml" or not labs():
+        return api.export(arguments)
+    lab = lifecycle.choose(arguments.lab)
+    data = labfile.load(lab.directory / lifecycle.LAB_FILE).data
+    tenants = document(lifecycle.snapshot(lab).intent)
+    print(render.yaml_text({"lab": lab.name, **data, "tenants": tenants}), end="")
+    return 0
 
 
 def _status(arguments: Arguments) -> int:
@@ -257,6 +300,8 @@ def _declare_controller(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(rest=[])
 
 
+ON_A_LAB = {"apply": _apply, "export": _export}  # where these can do more than over the API
+
 VERBS = (
     Verb("run", "bring a lab up, test it, bring it down", _declare_run, _run, NOT_READY, epilog=STATUSES),
     Verb("up", "bring a lab up and leave it running", _declare_up, _up),
@@ -269,4 +314,8 @@ VERBS = (
     Verb("graph", "draw fabric and tenants", _declare_graph, _graph, needs_root=False),
     Verb("doctor", "tell what this machine can and cannot do", _declare_table, _doctor, needs_root=False),
     Verb("controller", "run the controller daemon", _declare_controller, _controller, needs_root=False),
+    *(
+        Verb(each.name, each.help, each.declare, ON_A_LAB.get(each.name, each.run), needs_root=False)
+        for each in api.VERBS
+    ),
 )

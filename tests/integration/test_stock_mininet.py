@@ -42,7 +42,7 @@ def test_pingall_drops_nothing(ovs: PrivateOvs, tmp_path: Path, file: str, topol
         cwd=REPOSITORY, stderr=subprocess.DEVNULL,
     )  # fmt: skip
     try:
-        ready.await_socket(status, lambda: controller.poll() is None, 20)
+        ready.await_socket(status, tmp_path / "controller.log", lambda: controller.poll() is None, 20)
         argv = ["/usr/bin/mn", "--custom", f"topologies/{file}.py", "--topo", topology, "--controller", "remote",
                 "--switch", "ovs,datapath=user", "--test", "pingall"]  # fmt: skip
         done = subprocess.run(

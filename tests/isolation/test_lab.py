@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 import pytest
 
 from lab_fixture import SMALL, bridges, command_output, lab_name, ofctl, overclos, running, write
-from scripts.overclos import lifecycle, ready
+from scripts.overclos import intent, lifecycle, ready
 from topologies.emulator.lab import Lab
 from topologies.emulator.plan import INT_DPID
 
@@ -67,7 +67,7 @@ def test_the_lab_is_sound_again_without_the_rule(lab: Lab) -> None:
 def test_tables_have_names_and_no_packet_went_to_the_controller(lab: Lab) -> None:
     shown = ofctl(lab, int_dpid(lab, "server-1"), "--names dump-flows")
     assert "table=classify" in shown and "table=deliver" in shown
-    assert ready.status(lifecycle.socket_path(lab))["counters"]["packet_ins"] == 0
+    assert ready.status(intent.status_socket(lab))["counters"]["packet_ins"] == 0
 
 
 REACH = """
@@ -173,10 +173,10 @@ def test_tcp_and_full_size_packets_cross_the_fabric(lab: Lab) -> None:
 def test_a_controller_that_is_killed_and_started_again_costs_no_packet_and_no_flow_mod(lab: Lab) -> None:
     argv = ["ping", "-i", "0.01", "-c", "400", "-q", "10.1.0.11"]
     ping = lab.spawn("red.prod.a", argv, stdout=subprocess.PIPE, text=True)
-    lab.daemons()[lifecycle.CONTROLLER].process.signal(signal.SIGKILL)
-    lab.stop_daemon(lifecycle.CONTROLLER)
+    lab.daemons()[intent.CONTROLLER].process.signal(signal.SIGKILL)
+    lab.stop_daemon(intent.CONTROLLER)
     lifecycle.start_controller(lab)
-    ready.await_socket(lifecycle.socket_path(lab), lambda: lifecycle.controller_alive(lab), 20)
+    lifecycle.await_daemon(lab, intent.CONTROLLER, intent.status_socket(lab), 20)
     status = lifecycle.await_ready(lab, 20)
     assert status["counters"]["flow_mods"] == 0
     output, _ = ping.communicate()
