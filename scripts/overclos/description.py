@@ -13,6 +13,7 @@ import networkx as nx
 
 from controller.model.allocate import allocate
 from controller.model.encapsulation import tenant_mtu
+from controller.model.kinds import canonical
 from controller.model.snapshot import Intent, Snapshot
 from controller.model.validate import validate
 from controller.northbound import labfile
@@ -73,7 +74,7 @@ def read(path: Path, present: Present | None = None) -> Description:
         problem = ("fabric",), f"{error.subject}: {error.message}", error.hint
         raise labfile.LabFileError(document.problems_as_text([problem])) from error
     snapshot = Snapshot(FIRST_GENERATION, fabric(graph, lab_plan.mtu, servers), chassis(lab_plan), intent)
-    return Description(document.lab, graph, servers, snapshot, lab_plan)
+    return Description(document.lab, graph, servers, canonical(snapshot), lab_plan)
 
 
 def _options(section: Mapping[str, Any]) -> Options:

@@ -1,0 +1,164 @@
+"""What a request makes of the network: contents in, the wanted snapshot out, or the reason why not. Pure.
+
+A change inside a VPC is made on the VPC's part of the lab file and goes through the same `allocate` as a lab file does,
+at the cost of that VPC.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from http import HTTPStatus
+from typing import Any
+
+from controller.model.allocate import allocate
+from controller.model.document import document
+from controller.model.order import natural
+from controller.model.parts import elsewhere, part, with_part
+from controller.model.problem import InvalidIntent, Path, Problem
+from controller.model.snapshot import Intent, Snapshot
+from controller.model.tenancy import Tenant, Vpc
+from controller.northbound.api import views
+from controller.northbound.api.problems import ApiProblem, conflict, invalid, not_found
+from controller.northbound.api.views import Names
+from controller.northbound.store import Contents
+
+Fields = Mapping[str, Any]
+Members = dict[str, dict[str, Fields]]  # "subnets" or "instances" -> name -> what is said of it
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """Something to be put: its name, what is said of it, and its place in the request."""
+
+    name: str
+    fields: Fields
+    path: Path = ()
+
+
+def put(contents: Contents, kind: str, names: Names, items: Sequence[Item], anew: bool) -> Snapshot:
+    """The snapshot with these objects below the parent that `names` say. `anew`: none of them may be there yet."""
+    _once(items)
+    views.parents_known(contents, kind, names)
+    intent = contents.snapshot.intent
+    if kind == "tenants":
+        there = [tenant.name for tenant in intent.tenants]
+        _refuse_present(items, there, "a tenant", anew)
+        more = [Tenant(item.name) for item in items if item.name not in there]
+        whole = (*intent.tenants, *more)
+        if more:
+            intent = replace(intent, tenants=tuple(sorted(whole, key=lambda tenant: natural(tenant.id))))
+        return _with_intent(contents, intent)
+    if kind == "vpcs":
+        there = [vpc.name for vpc in intent.vpcs if vpc.tenant == names["tenant"]]
+        _refuse_present(items, there, "a VPC", anew)
+        for item in items:
+            if item.name not in there:
+                new = Vpc(names["tenant"], item.name)
+                intent = with_part(intent, new.id, Intent((Tenant(new.tenant),), (new,)))
+        return _with_intent(contents, intent)
+
+    def add(members: Members) -> None:
+        _refuse_present(items, members[kind], f"one of the {kind}", anew)
+        for item in items:
+            members[kind].pop(item.name, None)  # to the end: what is new is blamed for what it collides with
+            members[kind][item.name] = item.fields
+
+    return _in_vpc(contents, names, add, {(kind, item.name): item.path for item in items})
+
+
+def remove(contents: Contents, kind: str, names: Names, cascade: bool) -> Snapshot:
+    """The snapshot without this object. What is in it, or uses it, goes with it only if `cascade` says so."""
+    views.known(contents, names)
+    intent = contents.snapshot.intent
+    tenant = names["tenant"]
+    if kind == "tenants":
+        owned = [vpc for vpc in intent.vpcs if vpc.tenant == tenant]
+        _refuse_used(f"tenant {tenant}", [vpc.id for vpc in owned], cascade)
+        for vpc in owned:
+            intent = with_part(intent, vpc.id, Intent())
+        left = tuple(one for one in intent.tenants if one.name != tenant)
+        return _with_intent(contents, replace(intent, tenants=left))
+    if kind == "vpcs":
+        identifier = f"{tenant}.{names['vpc']}"
+        inside = part(intent, identifier)
+        members = [*(one.id for one in inside.instances), *(one.id for one in inside.subnets)]
+        _refuse_used(f"VPC {identifier}", members, cascade)
+        return _with_intent(contents, with_part(intent, identifier, Intent()))
+    name = names[kind.removesuffix("s")]
+
+    def drop(members: Members) -> None:
+        if name not in members[kind]:
+            raise not_found(f"such {views.WORDS[kind]}")
+        del members[kind][name]
+        if kind == "subnets":
+            users = [user for user, fields in members["instances"].items() if fields["subnet"] == name]
+            _refuse_used(f"subnet {name}", users, cascade)
+            for user in users:
+                del members["instances"][user]
+
+    return _in_vpc(contents, names, drop, {})
+
+
+def _in_vpc(contents: Contents, names: Names, edit: Callable[[Members], None], paths: Mapping[Any, Path]) -> Snapshot:
+    tenant, vpc = names["tenant"], names["vpc"]
+    whole, identifier = contents.snapshot.intent, f"{tenant}.{vpc}"
+    present = part(whole, identifier)
+    data = document(present)
+    edit(data[tenant]["vpcs"][vpc])
+    servers = [chassis.name for chassis in contents.snapshot.chassis]
+    try:
+        new = allocate(data, servers, present, contents.retired, elsewhere(whole, identifier))
+    except InvalidIntent as error:
+        raise invalid(_placed(problem, paths) for problem in error.problems) from error
+    return _with_intent(contents, with_part(whole, identifier, shared(present, new)))
+
+
+def _placed(problem: Problem, paths: Mapping[Any, Path]) -> Problem:
+    """The problem with its path as it is in the request, or as it is in the VPC for what was not asked for."""
+    inside = problem.path[4:]  # behind tenants, NAME, vpcs, NAME
+    asked = paths.get(tuple(inside[:2]))
+    return problem._replace(path=inside if asked is None else (*asked, *inside[2:]))
+
+
+def shared(old: Intent, new: Intent) -> Intent:
+    """`new` with the very objects of `old` where they are equal: what did not change costs nothing later on."""
+
+    def share(olds: tuple[Any, ...], news: tuple[Any, ...]) -> tuple[Any, ...]:
+        known = {one: one for one in olds}
+        return tuple(known.get(one, one) for one in news)
+
+    return Intent(
+        share(old.tenants, new.tenants),
+        share(old.vpcs, new.vpcs),
+        share(old.subnets, new.subnets),
+        share(old.instances, new.instances),
+        share(old.ports, new.ports),
+    )
+
+
+def _with_intent(contents: Contents, intent: Intent) -> Snapshot:
+    return replace(contents.snapshot, intent=intent)
+
+
+def _once(items: Sequence[Item]) -> None:
+    seen: set[str] = set()
+    problems = []
+    for item in items:
+        if item.name in seen:
+            problems.append(Problem((*item.path, "name"), f"{item.name} is in the request twice", "each name once"))
+        seen.add(item.name)
+    if problems:
+        raise invalid(problems)
+
+
+def _refuse_present(items: Sequence[Item], there: Any, what: str, anew: bool) -> None:
+    names = set(there)
+    taken = [item for item in items if anew and item.name in names]
+    if taken:
+        errors = [Problem((*item.path, "name"), f"{item.name} is already {what}", "PUT replaces") for item in taken]
+        raise ApiProblem(HTTPStatus.CONFLICT, f"{taken[0].name} is already {what}", "use PUT to replace it", errors)
+
+
+def _refuse_used(what: str, users: Sequence[str], cascade: bool) -> None:
+    if users and not cascade:
+        named = ", ".join(users[:5]) + (f" and {len(users) - 5} more" if len(users) > 5 else "")
+        raise conflict(f"{what} is still used by {named}", "remove those first, or add ?cascade=true")

@@ -1,0 +1,294 @@
+"""What goes in and out, as pydantic models: the OpenAPI document is made from them.
+
+Going in, types are strict and unknown fields are refused; what single values may be is read by the functions of
+`controller.model.addresses`, so that the API and lab files accept and say the same.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, GetCoreSchemaHandler, GetJsonSchemaHandler
+from pydantic_core import CoreSchema, PydanticCustomError, core_schema
+
+from controller.model import addresses
+from controller.model.addresses import NotationError
+from controller.northbound.api.roles import Role
+
+MAX_ITEMS = 1000  # of one bulk request
+WORD = r"^[^\x00-\x1f\x7f]+$"
+
+
+@dataclass(frozen=True, slots=True)
+class Notation:
+    """A text in a notation of the model; what comes out is its canonical form."""
+
+    read: Callable[[str], object]
+    pattern: str
+    longest: int
+    example: str
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        return core_schema.no_info_after_validator_function(self.canonical, core_schema.str_schema(strict=True))
+
+    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+        pattern = f"^(?:{self.pattern})$"
+        return {"type": "string", "pattern": pattern, "maxLength": self.longest, "examples": [self.example]}
+
+    def canonical(self, text: str) -> str:
+        try:
+            return str(self.read(text))
+        except NotationError as error:
+            words = {"message": error.message, "hint": error.hint}
+            raise PydanticCustomError("notation", "{message}", words) from error
+
+
+Name = Annotated[str, Notation(addresses.label, addresses.LABEL, 63, "web1")]
+Cidr = Annotated[str, Notation(addresses.cidr, addresses.CIDR, 18, "10.1.0.0/24")]
+Address = Annotated[str, Notation(addresses.address, addresses.ADDRESS, 15, "10.1.0.10")]
+Mac = Annotated[str, Notation(addresses.mac, addresses.MAC, 17, "02:00:00:00:00:01")]
+Status = Literal["pending", "realized", "error"]
+
+
+class Body(BaseModel):
+    """What a client sends."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+
+class TenantBody(Body):
+    """A tenant has nothing but its name."""
+
+
+class VpcBody(Body):
+    """A VPC has nothing but its name; its subnets and instances are resources of their own."""
+
+
+class SubnetBody(Body):
+    cidr: Cidr = Field(description="IPv4 network, unique within the VPC.")
+
+
+class InstanceBody(Body):
+    """What is left out is decided by the server, and stays as it is when an instance is replaced."""
+
+    subnet: Name = Field(description="Name of a subnet of the same VPC.")
+    ip: Address | None = Field(None, description="Fixed address; default: lowest free one.")
+    mac: Mac | None = Field(None, description="Fixed MAC; default: made from the name.")
+    server: Name | None = Field(None, description="Where it runs; default: least loaded.")
+
+
+class Named(Body):
+    name: Name
+
+
+class NewTenant(Named, TenantBody):
+    pass
+
+
+class NewVpc(Named, VpcBody):
+    pass
+
+
+class NewSubnet(Named, SubnetBody):
+    pass
+
+
+class NewInstance(Named, InstanceBody):
+    pass
+
+
+class Out(BaseModel):
+    """What every object says of itself. `generation` is that of its last change, and its ETag."""
+
+    id: str
+    generation: int
+    status: Status
+    error: str | None = Field(None, description="What a switch said against it, in the switch's own words.")
+
+
+class TenantOut(Out):
+    name: str
+
+
+class VpcOut(Out):
+    name: str
+    tenant: str
+
+
+class SubnetOut(Out):
+    name: str
+    vpc: str
+    cidr: str
+    gateway: str
+    vni: int
+
+
+class InstanceOut(Out):
+    name: str
+    vpc: str
+    subnet: str
+    ip: str
+    mac: str
+    server: str
+    ports: list[str]
+
+
+class PortOut(Out):
+    name: str
+    instance: str
+    subnet: str
+    address: str
+    mac: str
+    server: str
+
+
+class SwitchBody(Body):
+    name: Annotated[str, Field(pattern=WORD, max_length=253)]
+    dpid: Annotated[int, Field(ge=1, lt=1 << 64)]
+    prefix: Cidr | None = None
+
+
+class AttachmentBody(Body):
+    name: Annotated[str, Field(pattern=WORD, max_length=253)]
+    address: Address
+    mac: Mac
+    switch: Annotated[str, Field(max_length=253)]
+    port: Annotated[int, Field(ge=1, lt=1 << 32)]
+
+
+class LinkBody(Body):
+    a: Annotated[str, Field(max_length=253)]
+    a_port: Annotated[int, Field(ge=1, lt=1 << 32)]
+    b: Annotated[str, Field(max_length=253)]
+    b_port: Annotated[int, Field(ge=1, lt=1 << 32)]
+
+
+class FabricBody(Body):
+    """The physical network: a graph of switches, cables, and what is attached."""
+
+    mtu: Annotated[int, Field(ge=68, le=65535)]
+    switches: Annotated[list[SwitchBody], Field(max_length=100_000)] = []
+    attachments: Annotated[list[AttachmentBody], Field(max_length=100_000)] = []
+    links: Annotated[list[LinkBody], Field(max_length=1_000_000)] = []
+    router_mac: Mac = "02:00:5e:00:00:01"
+
+
+class FabricOut(FabricBody):
+    generation: int
+    status: Status
+    error: str | None = None
+
+
+class ChassisBody(Body):
+    vtep: Address
+    vtep_mac: Mac
+    phy_dpid: Annotated[int, Field(ge=1, lt=1 << 64)]
+    int_dpid: Annotated[int, Field(ge=1, lt=1 << 64)]
+    uplinks: Annotated[list[Annotated[int, Field(ge=1, lt=1 << 32)]], Field(max_length=1024)] = [1]
+    tunnel_port: Annotated[int, Field(ge=1, lt=1 << 32)] = 1
+    ovsdb: Annotated[str, Field(pattern=r"^(tcp|unix|ssl):[^\x00-\x20\x7f]+$", max_length=300)] | None = None
+
+
+class NewChassis(ChassisBody):
+    name: Annotated[str, Field(pattern=WORD, max_length=253)]
+
+
+class ChassisOut(Out, ChassisBody):
+    name: str
+
+
+class NewToken(Body):
+    """`tenant` is needed for the roles of tenants, and only for them."""
+
+    name: Annotated[str, Field(pattern=WORD, min_length=1, max_length=100)]
+    role: Annotated[Role, Field(strict=False)]
+    tenant: Name | None = None
+
+
+class TokenOut(BaseModel):
+    id: str
+    name: str
+    role: Role
+    tenant: str | None
+    created: str
+
+
+class MadeToken(TokenOut):
+    token: str = Field(description="The token's text. It is shown this once and kept nowhere.")
+
+
+class Done(BaseModel):
+    """What a change without an object of its own says: a removal, a whole document."""
+
+    generation: int
+    status: Status
+    error: str | None = None
+    waiting: list[str] = Field(default=[], description="Switches that have not confirmed, and why if it is known.")
+
+
+class Document(Body):
+    """A whole network, or a part of it: a section that is left out stays as it is, one that is given is all there is.
+    `fabric` and `chassis` are the operator's."""
+
+    tenants: dict[str, Any] | None = Field(None, description="As in a lab file.")
+    fabric: FabricBody | None = None
+    chassis: Annotated[list[NewChassis], Field(max_length=100_000)] | None = None
+
+
+class Row(BaseModel):
+    """One object of a plan."""
+
+    kind: str
+    id: str
+    before: dict[str, Any] | None = None
+    after: dict[str, Any] | None = None
+
+
+class Plan(BaseModel):
+    """The difference that a document would make on the present generation."""
+
+    generation: int
+    added: list[Row]
+    changed: list[Row]
+    removed: list[Row]
+    snapshot: dict[str, Any] | None = Field(None, description="All that would be, for operators who ask for it.")
+
+
+class Applied(Done):
+    added: int
+    changed: int
+    removed: int
+
+
+class SwitchStatus(BaseModel):
+    name: str
+    generation: int
+    error: str | None
+
+
+class StatusOut(BaseModel):
+    """`switches` are those that concern the caller; `waiting` names each that has not confirmed the generation."""
+
+    epoch: str
+    generation: int
+    status: Status
+    objects: dict[Status, int]
+    switches: list[SwitchStatus]
+    waiting: list[str]
+    errors: dict[str, str]
+
+
+class AuditRow(BaseModel):
+    number: int
+    time: str
+    actor: str
+    role: str
+    source: str
+    action: str
+    objects: list[str]
+    before: str
+    after: str
+    generation: int
+    outcome: str
+    previous: str
+    hash: str

@@ -1,0 +1,183 @@
+"""Tenants, VPCs, subnets, instances and ports: one set of functions for all of these kinds."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import Annotated, Any
+
+from fastapi import Depends, Query, Request
+from pydantic import Field, create_model
+
+from controller.northbound.api import edits, models, views
+from controller.northbound.api.edits import Item
+from controller.northbound.api.endpoints import Endpoint, path_names, typed
+from controller.northbound.api.pages import Window, page, page_of
+from controller.northbound.api.problems import ApiProblem
+from controller.northbound.api.resources import Resource, Verb
+from controller.northbound.api.service import Here
+from controller.northbound.api.views import Names, View
+from controller.northbound.api.writing import Change, Done, Options, done_view, perform
+from controller.northbound.store import Contents
+
+Cascade = Annotated[bool, Query(description="Also remove what is in it or uses it.")]
+ORDER = ("realized", "pending", "error")
+
+
+class BulkDone(models.Done):
+    """`ids` are in the order of the request."""
+
+    ids: list[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """The models of a kind. new: what is put into the collection; body: what one is replaced with."""
+
+    out: type[models.Out]
+    new: type[models.Named] | None = None
+    body: type[models.Body] | None = None
+
+
+SHAPES: Mapping[str, Shape] = {
+    "tenants": Shape(models.TenantOut, models.NewTenant, models.TenantBody),
+    "vpcs": Shape(models.VpcOut, models.NewVpc, models.VpcBody),
+    "subnets": Shape(models.SubnetOut, models.NewSubnet, models.SubnetBody),
+    "instances": Shape(models.InstanceOut, models.NewInstance, models.InstanceBody),
+    "ports": Shape(models.PortOut),
+}
+
+
+def endpoints(resource: Resource) -> dict[Verb, Endpoint]:
+    """What the verbs of a kind do."""
+    shape = SHAPES[resource.kind]
+    makers: dict[Verb, Callable[[Resource], Endpoint]] = {
+        Verb.LIST: _list, Verb.READ: _read, Verb.CREATE: _create, Verb.BULK: _bulk, Verb.REPLACE: _replace,
+        Verb.DELETE: _delete,
+    }  # fmt: skip
+    assert shape.new or set(resource.verbs) <= {Verb.LIST, Verb.READ}
+    return {verb: makers[verb](resource) for verb in resource.verbs}
+
+
+def _list(resource: Resource) -> Endpoint:
+    def listing(here: Here, names: Any, window: Annotated[Window, Depends()]) -> Any:
+        if resource.kind == "tenants":
+            found = views.tenants(here.contents, here.caller.owns)
+        else:
+            found = views.COLLECTIONS[resource.kind](here.contents, names)
+        return page(*window.cut(found, lambda view: str(view["id"])))
+
+    names = path_names(resource.route(Verb.LIST))
+    return Endpoint(typed(listing, names=names), page_of(SHAPES[resource.kind].out))
+
+
+def _read(resource: Resource) -> Endpoint:
+    def reading(here: Here, names: Any) -> Any:
+        return views.one(here.contents, resource.kind, names)
+
+    return Endpoint(typed(reading, names=path_names(resource.route(Verb.READ))), SHAPES[resource.kind].out)
+
+
+def _create(resource: Resource) -> Endpoint:
+    shape = SHAPES[resource.kind]
+
+    async def creating(
+        here: Here, names: Any, item: Any, options: Annotated[Options, Depends()], request: Request
+    ) -> Any:
+        one = _item(item, ())
+        change = Change(
+            lambda contents: edits.put(contents, resource.kind, names, [one], anew=True),
+            lambda done: views.one(done.contents, resource.kind, {**names, resource.item: one.name}),
+            lambda contents: _of_parent(contents, resource, names),
+            HTTPStatus.CREATED,
+        )
+        return await perform(here, change, options, request)
+
+    function = typed(creating, names=path_names(resource.route(Verb.CREATE)), item=shape.new)
+    return Endpoint(function, shape.out, HTTPStatus.CREATED)
+
+
+def _bulk(resource: Resource) -> Endpoint:
+    shape = SHAPES[resource.kind]
+    items: Any = (list.__class_getitem__(shape.new), Field(min_length=1, max_length=models.MAX_ITEMS))
+    body = create_model(f"Many{resource.kind.capitalize()}", __base__=models.Body, items=items)
+
+    async def creating_many(
+        here: Here, names: Any, many: Any, options: Annotated[Options, Depends()], request: Request
+    ) -> Any:
+        wanted = [_item(each, ("items", number)) for number, each in enumerate(many.items)]
+        ids = [views.identify(resource.kind, {**names, resource.item: each.name}) for each in wanted]
+        change = Change(
+            lambda contents: edits.put(contents, resource.kind, names, wanted, anew=True),
+            lambda done: _many(done, resource, names, ids),
+            lambda contents: _of_parent(contents, resource, names),
+            HTTPStatus.CREATED,
+        )
+        return await perform(here, change, options, request)
+
+    function = typed(creating_many, names=path_names(resource.route(Verb.BULK)), many=body)
+    return Endpoint(function, BulkDone, HTTPStatus.CREATED)
+
+
+def _replace(resource: Resource) -> Endpoint:
+    shape = SHAPES[resource.kind]
+    path = resource.route(Verb.REPLACE)
+
+    async def replacing(
+        here: Here, names: Any, item: Any, options: Annotated[Options, Depends()], request: Request
+    ) -> Any:
+        one = Item(names[resource.item], _said(item))
+        change = Change(
+            lambda contents: edits.put(contents, resource.kind, names, [one], anew=False),
+            lambda done: views.one(done.contents, resource.kind, names),
+            lambda contents: _generation(contents, resource, names),
+        )
+        return await perform(here, change, options, request)
+
+    return Endpoint(typed(replacing, names=path_names(path), item=shape.body), shape.out)
+
+
+def _delete(resource: Resource) -> Endpoint:
+    async def deleting(
+        here: Here, names: Any, options: Annotated[Options, Depends()], request: Request, cascade: Cascade = False
+    ) -> Any:
+        def current(contents: Contents) -> int:
+            return int(views.one(contents, resource.kind, names)["generation"])
+
+        change = Change(lambda contents: edits.remove(contents, resource.kind, names, cascade), done_view, current)
+        return await perform(here, change, options, request)
+
+    return Endpoint(typed(deleting, names=path_names(resource.route(Verb.DELETE))), models.Done)
+
+
+def _item(body: models.Named, path: tuple[str | int, ...]) -> Item:
+    return Item(body.name, _said(body), path)
+
+
+def _said(body: models.Body) -> dict[str, Any]:
+    """What a body says; what it leaves out is left out."""
+    return body.model_dump(exclude={"name"}, exclude_none=True)
+
+
+def _of_parent(contents: Contents, resource: Resource, names: Names) -> int:
+    """What If-Match speaks of where objects are added: the whole network. Raises ApiProblem if a parent is missing."""
+    views.parents_known(contents, resource.kind, names)
+    return contents.generation
+
+
+def _generation(contents: Contents, resource: Resource, names: Names) -> int | None:
+    _of_parent(contents, resource, names)
+    try:
+        return int(views.one(contents, resource.kind, names)["generation"])
+    except ApiProblem:
+        return None
+
+
+def _many(done: Done, resource: Resource, names: Names, ids: list[str]) -> View:
+    """Many objects as one answer: the worst of their statuses."""
+    if resource.kind == "tenants":
+        found = views.tenants(done.contents, lambda _: True)
+    else:
+        found = views.COLLECTIONS[resource.kind](done.contents, names)
+    asked = set(ids)
+    worst = max((view for view in found if view["id"] in asked), key=lambda view: ORDER.index(view["status"]))
+    return {**done_view(done), "status": worst["status"], "error": worst["error"], "ids": ids}
