@@ -1,4 +1,4 @@
-"""A running lab that changes and loses processes, with packets going on: nothing is lost, the end is as from scratch."""
+"""A running lab that changes and loses processes, with packets going on: nothing is lost, it ends as from scratch."""
 
 import re
 import signal
