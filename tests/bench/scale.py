@@ -1,8 +1,8 @@
 """One port among thousands: 64 chassis, 50 VPCs, 100 / 1,000 / 5,000 ports.
 
 The real store (ovsdb-server), the real daemon, and switches made of messages: 128 connections that answer as Open
-vSwitch does and count what they are sent, without holding it. A port is added by one commit to the store and confirmed when the
-store says that every bridge has realised that generation: what a client of the API waits for, without HTTP.
+vSwitch does and count what they are sent, without holding it. A port is added by one commit to the store and confirmed
+when the store says that every bridge has realised that generation: what a client of the API waits for, without HTTP.
 
     python tests/bench/scale.py [100 1000 5000]
 """
