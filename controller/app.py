@@ -67,13 +67,12 @@ class Daemon:
         self._settle_s = settle_s
         self._settle_until: float | None = None
 
-    def run(self, publish: Callable[[dict[str, Any]], None]) -> None:
-        """Works for ever; `publish` gets the status after every turn."""
+    def run(self, publish: Callable[[Callable[[], dict[str, Any]]], None]) -> None:
+        """Works for ever; `publish` gets, after every turn, what makes the status."""
         self.feed.refresh()
         self.turn()
         while True:
-            self._progress.stale = self._changed is not None
-            publish(self._progress.status())
+            publish(self._status)
             self._inbox.wait(self._patience())
             self.turn()
 
@@ -100,6 +99,10 @@ class Daemon:
         return realizations(self._progress)
 
     # ---- inside
+
+    def _status(self) -> dict[str, Any]:
+        self._progress.stale = self._changed is not None
+        return self._progress.status()
 
     def _hear_snapshot(self, news: SnapshotNews) -> None:
         """Takes over a new snapshot. Whatever is not one changes nothing but the status."""

@@ -1,6 +1,7 @@
 """What is realised, and what is still missing and why: the status that the daemon tells."""
 
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -96,16 +97,14 @@ class Progress:
     def _ports(self, errors: Mapping[str, str]) -> dict[str, str]:
         if self.snapshot is None:
             return {}
-        servers = {instance.id: instance.server for instance in self.snapshot.intent.instances}
         confirmed = {
             chassis.name: self._confirmed(chassis.phy_dpid) and self._confirmed(chassis.int_dpid)
             for chassis in self.snapshot.chassis
         }
         states = {}
-        for port in self.snapshot.intent.ports:
-            server = servers[port.instance]
-            done = confirmed.get(server, False) and (server, port.id) in self.plugged
-            states[port.id] = "error" if port.id in errors else "ready" if done else "pending"
+        for server, port in _placed(self.snapshot):
+            done = confirmed.get(server, False) and (server, port) in self.plugged
+            states[port] = "error" if port in errors else "ready" if done else "pending"
         return states
 
     def _confirmed(self, dpid: int) -> bool:
@@ -135,9 +134,34 @@ class Progress:
         return f": {error}" if error else ""
 
     def _unplugged(self, errors: Mapping[str, str]) -> Iterator[str]:
-        assert self.snapshot is not None
-        servers = {instance.id: instance.server for instance in self.snapshot.intent.instances}
-        for port in self.snapshot.intent.ports:
-            server = servers[port.instance]
-            if port.id not in errors and (server, port.id) not in self.plugged:
-                yield f"{port.id}: not plugged into {server}"
+        yield from (f"{port}: not plugged into {server}" for server, port in self.unplugged() if port not in errors)
+
+    def unplugged(self) -> Iterator[tuple[str, str]]:
+        """(server, port id) of every port that is placed and not plugged there."""
+        if self.snapshot is not None:
+            yield from (place for place in _placed(self.snapshot) if place not in self.plugged)
+
+
+@lru_cache(maxsize=2)  # asked for at every turn of the loop, and the same until the snapshot changes
+def _placements(snapshot: "_Same") -> tuple[tuple[str, str], ...]:
+    intent = snapshot.value.intent
+    servers = {instance.id: instance.server for instance in intent.instances}
+    return tuple((servers[port.instance], port.id) for port in intent.ports)
+
+
+class _Same:
+    """A snapshot that is equal to itself only: comparing the content would cost what the cache saves."""
+
+    def __init__(self, value: Snapshot) -> None:
+        self.value = value
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and other.value is self.value
+
+    def __hash__(self) -> int:
+        return id(self.value)
+
+
+def _placed(snapshot: Snapshot) -> tuple[tuple[str, str], ...]:
+    """(server, port id) of every port."""
+    return _placements(_Same(snapshot))

@@ -1,7 +1,6 @@
 """What the store is told of each bridge."""
 
 from collections import defaultdict
-from collections.abc import Mapping
 
 from controller.model.realization import Realization
 from controller.progress import Progress
@@ -13,7 +12,9 @@ def realizations(progress: Progress) -> dict[str, Realization]:
     refused: dict[int, dict[str, str]] = defaultdict(dict)
     for dpid, flow, text in progress.fleet.refused():
         refused[dpid].setdefault(progress.because.get(flow.cookie, f"cookie {flow.cookie:#x}"), text)
-    waiting = _waiting(progress)
+    waiting: dict[str, set[str]] = defaultdict(set)
+    for server, port in progress.unplugged():
+        waiting[server].add(port)
     dpids = {chassis.int_dpid: chassis.name for chassis in progress.snapshot.chassis} if progress.snapshot else {}
     told = {}
     for dpid, name in progress.names.items():
@@ -28,15 +29,3 @@ def realizations(progress: Progress) -> dict[str, Realization]:
         generation = connection.session.realized if connection else None
         told[name] = Realization(dpid, generation or 0, error, errors, frozenset(waiting.get(chassis or "", ())))
     return told
-
-
-def _waiting(progress: Progress) -> Mapping[str, set[str]]:
-    """Server -> ids of the ports that are placed there and not plugged into it."""
-    found: dict[str, set[str]] = defaultdict(set)
-    if progress.snapshot is not None:
-        servers = {instance.id: instance.server for instance in progress.snapshot.intent.instances}
-        for port in progress.snapshot.intent.ports:
-            server = servers[port.instance]
-            if (server, port.id) not in progress.plugged:
-                found[server].add(port.id)
-    return found

@@ -8,7 +8,7 @@ import json
 import logging
 import os
 import socket
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import eventlet
@@ -29,13 +29,22 @@ class StatusSocket:
     def __init__(self, path: str) -> None:
         self.path = path
         self._line = b""
+        self._make: Callable[[], Mapping[str, Any]] | None = None
+        self._readers = 0
         self._changed = eventlet.event.Event()
         self._server = _listen(path)
         eventlet.spawn(self._accept)
 
-    def publish(self, status: Mapping[str, Any]) -> None:
-        """Makes `status` the newest one. A status equal to the last is not told again."""
-        line = json.dumps(status, sort_keys=True).encode() + b"\n"
+    def publish(self, make: Callable[[], Mapping[str, Any]]) -> None:
+        """There is a new status, which `make` makes, if anybody wants it. One equal to the last is not told again."""
+        self._make = make
+        if self._readers:
+            self._renew()
+
+    def _renew(self) -> None:
+        if self._make is None:
+            return
+        line = json.dumps(self._make(), sort_keys=True).encode() + b"\n"
         if line != self._line:
             self._line = line
             changed, self._changed = self._changed, eventlet.event.Event()
@@ -49,7 +58,9 @@ class StatusSocket:
 
     def _tell(self, reader: socket.socket) -> None:
         told = b""
+        self._readers += 1
         try:
+            self._renew()
             while True:
                 changed = self._changed
                 if self._line != told:
@@ -60,6 +71,7 @@ class StatusSocket:
         except OSError:
             pass  # the reader went away
         finally:
+            self._readers -= 1
             reader.close()
 
 
