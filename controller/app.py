@@ -98,8 +98,6 @@ class Daemon:
         """How far every bridge of the snapshot in force is. Means nothing before the loop has settled."""
         return realizations(self._progress)
 
-    # ---- inside
-
     def _status(self) -> dict[str, Any]:
         self._progress.stale = self._changed is not None
         return self._progress.status()
