@@ -12,6 +12,7 @@ from controller.flows.text import flows_text
 from controller.model.placement import Observed
 from controller.model.snapshot import Snapshot
 from scripts.overclos import lifecycle
+from scripts.overclos.changing import plugged
 from scripts.overclos.progress import Progress
 from topologies.emulator.lab import Lab
 
@@ -70,13 +71,7 @@ def overclos(*arguments: str, **options: object) -> "subprocess.CompletedProcess
 
 def observed(lab: Lab) -> Observed:
     """Every port plugged where the plan puts it."""
-    return Observed(
-        {
-            (cable.b.node, f"{cable.a.node}.{cable.a.device}"): cable.b.port
-            for cable in lab.plan.cables
-            if cable.tier == "instance"
-        }
-    )
+    return plugged(lab.plan)
 
 
 def bridges(lab: Lab) -> dict[int, tuple[str, str]]:

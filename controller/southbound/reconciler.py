@@ -75,11 +75,6 @@ class Session:
         return len(self._state[0].flows) if self._state else None
 
     @property
-    def aimed(self) -> bool:
-        """Whether there is a target at all."""
-        return self._target is not None
-
-    @property
     def confirmed(self) -> bool:
         """Whether the switch has confirmed the present target, except for what it refuses."""
         return self._target is not None and self._settled is self._target
