@@ -16,18 +16,19 @@ import eventlet
 from ryu import cfg
 
 from controller.feeds import Feed, FileFeed, NoFeed, SnapshotNews, StoreFeed
-from controller.model.placement import Chassis, Observed
+from controller.model.placement import Observed
 from controller.model.realization import Realization
 from controller.model.snapshot import Snapshot
 from controller.northbound.store import Memory
 from controller.progress import Progress
 from controller.realized import realizations
-from controller.southbound.chassis import ChassisNews, ChassisWatch
+from controller.southbound.chassis import ChassisNews
 from controller.southbound.connection import Answer
 from controller.southbound.fleet import Fleet
 from controller.southbound.reconciler import Target
 from controller.southbound.status import StatusSocket
 from controller.southbound.switches import Switches
+from controller.watches import Watches
 
 LOG = logging.getLogger(__name__)
 OPTIONS = [
@@ -41,6 +42,7 @@ OPTIONS = [
 cfg.CONF.register_cli_opts(OPTIONS)
 
 _TICK_S = 1.0  # the loop looks around at least so often
+_SLICE_S = 0.002  # of work, between two chances for others
 _COALESCE_S = 0.02  # observations that come this close to one another are compiled together
 _DEATH = 70  # exit status when the loop dies: EX_SOFTWARE of sysexits.h
 
@@ -61,7 +63,7 @@ class Daemon:
         self._fleet = Fleet()
         self._progress = Progress(self._fleet, switches.counters)
         self.feed: Feed = NoFeed(self._inbox)
-        self._watches: dict[str, ChassisWatch] = {}
+        self._watches = Watches(self._progress, self._inbox)
         self._compiled: Any = None  # what the last program was compiled from
         self._changed: float | None = None  # since when there are observations that were not compiled
         self._settle_s = settle_s
@@ -80,7 +82,8 @@ class Daemon:
         """Takes all news, compiles if they change anything, and sends what is due."""
         for news in self._inbox.take():
             if isinstance(news, ChassisNews):
-                self._hear_chassis(news)
+                if self._watches.hear(news):
+                    self._changed = self._changed or time.monotonic()
             elif isinstance(news, SnapshotNews):
                 self._hear_snapshot(news)
             else:
@@ -89,10 +92,13 @@ class Daemon:
                     self._changed = self._changed or time.monotonic()
         if self._may_compile():
             self._compile()
+        begun = time.monotonic()
         for _ in self._fleet.advance():
-            eventlet.sleep(0)  # echo requests of other switches must not wait
+            if time.monotonic() > begun + _SLICE_S:
+                eventlet.sleep(0)  # echo requests of other switches must not wait
+                begun = time.monotonic()
         if self._progress.settled:
-            self.feed.confirm()
+            self.feed.confirm(complete=not self._fleet.awaited())
 
     def realizations(self) -> dict[str, Realization]:
         """How far every bridge of the snapshot in force is. Means nothing before the loop has settled."""
@@ -110,38 +116,11 @@ class Daemon:
         snapshot = news.snapshot
         if snapshot is None:
             return
-        self._progress.snapshot = snapshot
+        self._progress.follow(snapshot)
         self._settle_until = self._settle_until or time.monotonic() + self._settle_s
         self._compiled = None
-        self._watch(snapshot)
+        self._watches.follow(snapshot)
         LOG.info("snapshot: generation %d", snapshot.generation)
-
-    def _watch(self, snapshot: Snapshot) -> None:
-        """Watches exactly the databases the snapshot names."""
-        wanted = {chassis.name: chassis for chassis in snapshot.chassis if chassis.ovsdb is not None}
-        for name, watch in list(self._watches.items()):
-            if wanted.get(name) != watch.chassis:
-                watch.stop()
-                del self._watches[name]
-                self._progress.plugs.pop(name, None)
-                self._progress.problems.pop(name, None)
-        for name, chassis in wanted.items():
-            if name not in self._watches:
-                self._watches[name] = ChassisWatch(chassis, self._inbox)
-
-    def _hear_chassis(self, news: ChassisNews) -> None:
-        if news.chassis not in self._watches:
-            return
-        if news.plugs is None:
-            self._progress.problems[news.chassis] = news.problem or "its database cannot be read"
-            return
-        self._progress.problems.pop(news.chassis, None)
-        self._progress.plugs[news.chassis] = news.plugs
-        self._changed = self._changed or time.monotonic()
-
-    def _known(self, chassis: Chassis) -> bool:
-        """Whether it is known what is plugged into the chassis."""
-        return chassis.ovsdb is None or chassis.name in self._progress.plugs
 
     def _may_compile(self) -> bool:
         """Whether it is time: something changed, no more is about to, and enough is known.
@@ -154,7 +133,7 @@ class Daemon:
             return False
         if not self._progress.settled:
             heard = all(map(self._fleet.connection, self._progress.names))
-            heard = heard and all(map(self._known, snapshot.chassis))
+            heard = heard and not self._watches.blind(snapshot)
             assert self._settle_until is not None
             self._progress.settled = heard or time.monotonic() >= self._settle_until
         if not self._progress.settled:
@@ -169,13 +148,16 @@ class Daemon:
         snapshot = self._progress.snapshot
         assert snapshot is not None
         self._changed = None
-        observed = self._observe()
-        blind = {chassis.int_dpid for chassis in snapshot.chassis if not self._known(chassis)}
+        known = self._progress.names  # what strangers report must not make work
+        down = frozenset((dpid, port) for dpid, port in self._fleet.down() if dpid in known)
+        observed = Observed(self._watches.plugged(), down)
+        blind = self._watches.blind(snapshot)
         if (observed, blind) == self._compiled:
             return
         program = self._engine.update(snapshot, observed)
         self._compiled = observed, blind
-        self._progress.because, self._progress.plugged = program.because, observed.plugged
+        self._progress.because, self._progress.waiting = program.because, program.waiting
+        self._progress.plugged = observed.plugged
         self._fleet.aim(
             {
                 dpid: Target(snapshot.generation, flows, flows.version, program.tables.get(dpid, {}))
@@ -183,15 +165,6 @@ class Daemon:
                 if dpid not in blind
             }
         )
-
-    def _observe(self) -> Observed:
-        plugged = {
-            (chassis, port): ofport
-            for chassis, plugs in self._progress.plugs.items()
-            for port, ofport in plugs.plugged.items()
-        }
-        known = self._progress.names  # what strangers report must not make work
-        return Observed(plugged, frozenset((dpid, port) for dpid, port in self._fleet.down() if dpid in known))
 
     def _patience(self) -> float:
         waits = [_TICK_S]

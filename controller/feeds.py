@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 import eventlet
 import eventlet.event
+import eventlet.hubs
 
 from controller.model.codec import CodecError, from_json
 from controller.model.fabric import NO_FABRIC
@@ -20,7 +21,7 @@ from controller.southbound.inbox import Inbox
 
 LOG = logging.getLogger(__name__)
 _RETRY_S = 0.5
-_COALESCE_S = 0.02  # between two confirmations
+_LINGER_S = 0.05  # for which the confirmations of some switches wait for those of others
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +38,8 @@ class Feed(Protocol):
     def refresh(self) -> None:
         """Looks again now."""
 
-    def confirm(self) -> None:
-        """Something may have been realised."""
+    def confirm(self, complete: bool) -> None:
+        """Something may have been realised; `complete` if nothing more is about to be."""
 
 
 class NoFeed:
@@ -50,7 +51,7 @@ class NoFeed:
     def refresh(self) -> None:
         _tell(self._inbox, SnapshotNews(None, "none was given (--snapshot FILE or --store REMOTE)"))
 
-    def confirm(self) -> None:
+    def confirm(self, complete: bool) -> None:
         """Nobody wants to know."""
 
 
@@ -66,7 +67,7 @@ class FileFeed:
     def refresh(self) -> None:
         _tell(self._inbox, self._read())
 
-    def confirm(self) -> None:
+    def confirm(self, complete: bool) -> None:
         """A file is not told."""
 
     def _read(self) -> SnapshotNews:
@@ -96,6 +97,7 @@ class StoreFeed:
         self._inbox = inbox
         self._realized = realized
         self._wanted = eventlet.event.Event()
+        self._later: Any = None  # timer
         self._started = False
 
     def refresh(self) -> None:
@@ -105,8 +107,18 @@ class StoreFeed:
             for work in (self._follow, self._confirm):
                 eventlet.spawn(work).link(_end)
 
-    def confirm(self) -> None:
-        """The store will be told what is realised by then, unless it knows."""
+    def confirm(self, complete: bool) -> None:
+        """The store will be told what is realised by then, unless it knows: at once when that is complete, else a
+        little later, so that switches that confirm one after another are told of together."""
+        if complete:
+            self._want()
+        elif self._later is None:
+            self._later = eventlet.hubs.get_hub().schedule_call_global(_LINGER_S, self._want)
+
+    def _want(self) -> None:
+        if self._later is not None:
+            self._later.cancel()
+            self._later = None
         if not self._wanted.ready():
             self._wanted.send(None)
 
@@ -133,9 +145,8 @@ class StoreFeed:
                 store.confirm(self._realized())
             except StoreError as error:
                 LOG.debug("not confirmed: %s", error)  # the follower says what is wrong with the store
-                self.confirm()
+                self._want()
                 eventlet.sleep(_RETRY_S)
-            eventlet.sleep(_COALESCE_S)
 
 
 def _end(thread: Any) -> None:

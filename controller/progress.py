@@ -1,7 +1,6 @@
 """What is realised, and what is still missing and why: the status that the daemon tells."""
 
-from collections.abc import Iterator, Mapping
-from functools import lru_cache
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -15,34 +14,34 @@ from controller.southbound.reconciler import Counters
 class Progress:
     """Everything the status is made from.
 
+    names:    dpid -> name of every bridge of the snapshot in force: a fabric switch by its own name, a chassis' two as
+              `server-1/br-phy` and `server-1/br-int`.
     settled:  false as long as nothing may be sent because too little is known.
     stale:    there are observations that the program was not compiled with yet.
-    plugged:  what the program was compiled with, as in Observed.
-    plugs, problems: by chassis; because: cookie -> object id.
+    plugged:  what the program was compiled with, as in Observed; waiting: the program's.
+    plugs, problems: by chassis; because: gives cookie -> object id.
     """
 
     fleet: Fleet
     counters: Counters
     snapshot: Snapshot | None = None
+    names: dict[int, str] = field(default_factory=dict)
     snapshot_problem: str | None = "no snapshot yet"
     settled: bool = False
     stale: bool = False
     plugged: Mapping[tuple[str, str], int] = field(default_factory=dict)
-    because: Mapping[int, str] = field(default_factory=dict)
+    waiting: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    because: Callable[[], Mapping[int, str]] = dict
     plugs: dict[str, Plugs] = field(default_factory=dict)
     problems: dict[str, str] = field(default_factory=dict)
 
-    @property
-    def names(self) -> dict[int, str]:
-        """dpid -> name of every bridge of the snapshot: a fabric switch by its own name, a chassis' two as
-        `server-1/br-phy` and `server-1/br-int`."""
-        if self.snapshot is None:
-            return {}
-        names = {switch.dpid: switch.name for switch in self.snapshot.fabric.switches}
-        for chassis in self.snapshot.chassis:
-            names[chassis.phy_dpid] = f"{chassis.name}/br-phy"
-            names[chassis.int_dpid] = f"{chassis.name}/br-int"
-        return names
+    def follow(self, snapshot: Snapshot) -> None:
+        """Takes over a snapshot as the one in force."""
+        self.snapshot = snapshot
+        self.names = {switch.dpid: switch.name for switch in snapshot.fabric.switches}
+        for chassis in snapshot.chassis:
+            self.names[chassis.phy_dpid] = f"{chassis.name}/br-phy"
+            self.names[chassis.int_dpid] = f"{chassis.name}/br-int"
 
     def status(self) -> dict[str, Any]:
         """The newest status, plain data.
@@ -87,12 +86,18 @@ class Progress:
         """Object id -> what a switch or its Open vSwitch said against it."""
         names = self.names
         errors = {
-            self.because.get(flow.cookie, f"cookie {flow.cookie:#x}"): f"{names.get(dpid, hex(dpid))}: {text}"
-            for dpid, flow, text in self.fleet.refused()
+            name: f"{names.get(dpid, hex(dpid))}: {text}" for dpid, name, text in self.refused()
         }
         return errors | {
             port: f"{chassis}: {text}" for chassis, plugs in self.plugs.items() for port, text in plugs.errors.items()
         }
+
+    def refused(self) -> Iterator[tuple[int, str, str]]:
+        """(dpid, id of the object it exists for, the switch's words) of every flow that a switch does not take."""
+        found = list(self.fleet.refused())
+        because = self.because() if found else {}
+        for dpid, flow, text in found:
+            yield dpid, because.get(flow.cookie, f"cookie {flow.cookie:#x}"), text
 
     def _ports(self, errors: Mapping[str, str]) -> dict[str, str]:
         if self.snapshot is None:
@@ -102,7 +107,7 @@ class Progress:
             for chassis in self.snapshot.chassis
         }
         states = {}
-        for server, port in _placed(self.snapshot):
+        for server, port in self._placed():
             done = confirmed.get(server, False) and (server, port) in self.plugged
             states[port] = "error" if port in errors else "ready" if done else "pending"
         return states
@@ -134,34 +139,12 @@ class Progress:
         return f": {error}" if error else ""
 
     def _unplugged(self, errors: Mapping[str, str]) -> Iterator[str]:
-        yield from (f"{port}: not plugged into {server}" for server, port in self.unplugged() if port not in errors)
+        for server, port in self._placed():
+            if (server, port) not in self.plugged and port not in errors:
+                yield f"{port}: not plugged into {server}"
 
-    def unplugged(self) -> Iterator[tuple[str, str]]:
-        """(server, port id) of every port that is placed and not plugged there."""
+    def _placed(self) -> Iterator[tuple[str, str]]:
+        """(server, port id) of every port."""
         if self.snapshot is not None:
-            yield from (place for place in _placed(self.snapshot) if place not in self.plugged)
-
-
-@lru_cache(maxsize=2)  # asked for at every turn of the loop, and the same until the snapshot changes
-def _placements(snapshot: "_Same") -> tuple[tuple[str, str], ...]:
-    intent = snapshot.value.intent
-    servers = {instance.id: instance.server for instance in intent.instances}
-    return tuple((servers[port.instance], port.id) for port in intent.ports)
-
-
-class _Same:
-    """A snapshot that is equal to itself only: comparing the content would cost what the cache saves."""
-
-    def __init__(self, value: Snapshot) -> None:
-        self.value = value
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Same) and other.value is self.value
-
-    def __hash__(self) -> int:
-        return id(self.value)
-
-
-def _placed(snapshot: Snapshot) -> tuple[tuple[str, str], ...]:
-    """(server, port id) of every port."""
-    return _placements(_Same(snapshot))
+            servers = {instance.id: instance.server for instance in self.snapshot.intent.instances}
+            yield from ((servers[port.instance], port.id) for port in self.snapshot.intent.ports)

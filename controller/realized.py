@@ -10,11 +10,8 @@ def realizations(progress: Progress) -> dict[str, Realization]:
     """By name of every bridge of the snapshot in force. A bridge that is not connected says so and has generation 0
     here; what it confirmed before stays true of it, so whoever keeps this must not go back."""
     refused: dict[int, dict[str, str]] = defaultdict(dict)
-    for dpid, flow, text in progress.fleet.refused():
-        refused[dpid].setdefault(progress.because.get(flow.cookie, f"cookie {flow.cookie:#x}"), text)
-    waiting: dict[str, set[str]] = defaultdict(set)
-    for server, port in progress.unplugged():
-        waiting[server].add(port)
+    for dpid, name, text in progress.refused():
+        refused[dpid].setdefault(name, text)
     dpids = {chassis.int_dpid: chassis.name for chassis in progress.snapshot.chassis} if progress.snapshot else {}
     told = {}
     for dpid, name in progress.names.items():
@@ -27,5 +24,5 @@ def realizations(progress: Progress) -> dict[str, Realization]:
         if chassis in progress.problems:
             error = error or progress.problems[chassis]
         generation = connection.session.realized if connection else None
-        told[name] = Realization(dpid, generation or 0, error, errors, frozenset(waiting.get(chassis or "", ())))
+        told[name] = Realization(dpid, generation or 0, error, errors, progress.waiting.get(chassis or "", frozenset()))
     return told

@@ -6,12 +6,16 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+from controller.compiler.world import World
 from controller.flows.table import FlowTable
 
 PROGRAM, OBSERVED = "SCRIPTED_PROGRAM", "SCRIPTED_OBSERVED"
 
 
 class Scripted:
+    def __init__(self) -> None:
+        self._world = World()
+
     def update(self, snapshot: Any, observed: Any) -> SimpleNamespace:
         place = Path(os.environ[OBSERVED])
         draft = place.with_suffix(".draft")
@@ -21,4 +25,6 @@ class Scripted:
         if isinstance(program, Exception):
             raise program
         program["flows"] = {dpid: FlowTable(flows) for dpid, flows in program["flows"].items()}
-        return SimpleNamespace(**program)
+        because = program.pop("because")
+        self._world.update(snapshot, observed)
+        return SimpleNamespace(**program, because=lambda: because, waiting=self._world.waiting)

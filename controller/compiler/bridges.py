@@ -39,4 +39,4 @@ def of_chassis(chassis: Chassis) -> Iterator[Bridge]:
 
 def compile(view: Bridge) -> Iterator[Placed]:
     for entry in misses(view.pipeline):
-        yield view.dpid, entry
+        yield (view.dpid,), entry

@@ -44,8 +44,8 @@ def select(scope: SubnetScope) -> Iterator[tuple[Hashable, LocalMac | LocalMembe
 def compile(view: LocalMac | LocalMembers) -> Iterator[Placed]:
     if isinstance(view, LocalMac):
         to_mac = match(network=view.vni, eth_dst=mac(view.mac))
-        yield view.dpid, flow(DELIVER, "unicast", to_mac, Output(view.ofport), because=view.because)
+        yield (view.dpid,), flow(DELIVER, "unicast", to_mac, Output(view.ofport), because=view.because)
         return
     to_group = match(network=view.vni, eth_dst=MULTICAST)
     outputs = (Output(ofport) for ofport in view.ofports)
-    yield view.dpid, flow(DELIVER, "multicast", to_group, *outputs, because=view.because)
+    yield (view.dpid,), flow(DELIVER, "multicast", to_group, *outputs, because=view.because)

@@ -1,13 +1,14 @@
 """Incremental compilation without change handlers.
 
 Compiling everything anew and comparing is the definition of correct; the engine only skips work whose result it knows.
-Each update takes all scopes again. A scope equal to the last one keeps its units; of another one every unit's view is
-selected again, and a view equal to the last one keeps its flows; the rest is compiled. Flows of units that are gone go
-with them: nothing anywhere deletes a flow.
+Each update takes the scopes that are other than before. Of such a scope every unit's view is selected again; a view
+equal to the last one keeps its flows, and the rest is compiled. Flows of units that are gone go with them: nothing
+anywhere deletes a flow.
 """
 
 from collections import defaultdict
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from controller.compiler.unit import Concern, Placed
@@ -15,65 +16,77 @@ from controller.compiler.world import Scope
 from controller.flows.flow import Flow
 from controller.flows.table import FlowTable
 
+Spread = Mapping[Flow, tuple[int, ...]]  # the bridges of each flow
+
 
 class Unit(NamedTuple):
     """A view and the flows it was compiled to."""
 
     view: Any
-    placed: tuple[Placed, ...]
+    flows: Spread
 
 
-Units = dict[tuple[str, Hashable], Unit]  # by (concern, key)
-NO_UNITS: Mapping[tuple[str, Hashable], Unit] = {}
+Units = Mapping[tuple[str, Hashable], Unit]  # by (concern, key)
+NO_UNITS: Units = MappingProxyType({})
+NO_FLOWS: Spread = MappingProxyType({})
 
 
 class Engine:
-    """Holds the units of the last update by scope, and the flows by bridge (dpid)."""
+    """Holds the units of all scopes by the scope's key, and the flows by bridge (dpid)."""
 
     def __init__(self, concerns: Iterable[Concern]) -> None:
         self._concerns = tuple(concerns)
-        self._scopes: dict[str, Scope] = {}
         self._units: dict[str, Units] = {}
         self.tables: dict[int, FlowTable] = {}
 
-    def update(self, scopes: Iterable[tuple[str, Scope]]) -> None:
-        """Make `tables` what the scopes say."""
-        wanted = dict(scopes)
+    def update(self, changed: Mapping[str, Scope | None]) -> None:
+        """Make `tables` what the scopes say: these, None for one that is gone, and the others as they were."""
         removed: defaultdict[int, list[Flow]] = defaultdict(list)
         added: defaultdict[int, list[Flow]] = defaultdict(list)
-        for key in self._scopes.keys() | wanted.keys():
-            scope = wanted.get(key)
-            if scope == self._scopes.get(key):
-                continue
+        for key, scope in changed.items():
             before = self._units.pop(key, NO_UNITS)
-            after = self._recompile(scope, before) if scope is not None else {}
-            _collect(before, after, removed)
-            _collect(after, before, added)
             if scope is not None:
-                self._units[key] = after
-        self._scopes = wanted
+                self._units[key] = self._recompile(scope, before)
+            for old, new in _pairs(before, self._units.get(key, NO_UNITS)):
+                _collect(old, new, removed)
+                _collect(new, old, added)
         for dpid in removed.keys() | added.keys():
             self.tables.setdefault(dpid, FlowTable()).replace(removed[dpid], added[dpid])
 
-    def _recompile(self, scope: Scope, before: Mapping[tuple[str, Hashable], Unit]) -> Units:
-        units: Units = {}
+    def _recompile(self, scope: Scope, before: Units) -> Units:
+        units: dict[tuple[str, Hashable], Unit] = {}
         for concern in self._concerns:
             if not isinstance(scope, concern.SCOPES):
                 continue
             for key, view in concern.select(scope):
                 name = (concern.__name__, key)
                 known = before.get(name)
-                units[name] = known if known and known.view == view else Unit(view, tuple(concern.compile(view)))
+                units[name] = known if known and known.view == view else Unit(view, _spread(concern.compile(view)))
         return units
 
 
-def _collect(
-    units: Mapping[tuple[str, Hashable], Unit],
-    others: Mapping[tuple[str, Hashable], Unit],
-    into: defaultdict[int, list[Flow]],
-) -> None:
-    """The flows of the units that `others` does not hold as they are."""
-    for name, unit in units.items():
-        if others.get(name) is not unit:
-            for dpid, flow in unit.placed:
+def _spread(placed: Iterable[Placed]) -> Spread:
+    spread: dict[Flow, tuple[int, ...]] = {}
+    for dpids, flow in placed:
+        spread[flow] = spread[flow] + dpids if flow in spread else dpids
+    return spread
+
+
+def _pairs(before: Units, after: Units) -> Iterator[tuple[Spread, Spread]]:
+    """The flows of every unit that is not the same in both."""
+    for name, unit in before.items():
+        other = after.get(name)
+        if other is not unit:
+            yield unit.flows, other.flows if other else NO_FLOWS
+    for name, unit in after.items():
+        if name not in before:
+            yield NO_FLOWS, unit.flows
+
+
+def _collect(flows: Spread, others: Spread, into: defaultdict[int, list[Flow]]) -> None:
+    """The flows that `others` does not have on the same bridges."""
+    for flow, dpids in flows.items():
+        known = others.get(flow, ())
+        if known != dpids:
+            for dpid in set(dpids).difference(known):
                 into[dpid].append(flow)

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from controller.compiler.address import ipv4, mac
 from controller.compiler.unit import Placed
-from controller.compiler.world import SubnetScope
+from controller.compiler.world import SubnetScope, Tunnels, without
 from controller.flows.action import Action, Output
 from controller.flows.language import flow, goto, load, move
 from controller.flows.match import match
@@ -16,9 +16,10 @@ MULTICAST = (1 << 40, 1 << 40)  # (value, mask) of the group bit of eth_dst, IEE
 
 
 class RemoteMac(NamedTuple):
-    """A MAC behind `vtep`, as the chassis at `senders` ((dpid, tunnel port) pairs) reach it."""
+    """A MAC behind `vtep`, the one of the chassis `home` (dpid of its br-int), as the others with members reach it."""
 
-    senders: tuple[tuple[int, int], ...]
+    tunnels: Tunnels
+    home: int
     vni: int
     mac: str
     vtep: str
@@ -40,12 +41,10 @@ SCOPES = (SubnetScope,)
 
 def select(scope: SubnetScope) -> Iterator[tuple[Hashable, RemoteMac | RemoteMembers]]:
     subnet = scope.subnet
-    others = {chassis.name: scope.others(chassis) for chassis in scope.present}
-    senders = {name: tuple((one.int_dpid, one.tunnel_port) for one in remote) for name, remote in others.items()}
     for port, home, _ in scope.members:
-        yield port.id, RemoteMac(senders[home.name], subnet.vni, port.mac, home.vtep, port.id)
+        yield port.id, RemoteMac(scope.tunnels, home.int_dpid, subnet.vni, port.mac, home.vtep, port.id)
     for chassis in scope.present:
-        vteps = tuple(other.vtep for other in others[chassis.name])
+        vteps = tuple(other.vtep for other in scope.present if other is not chassis)
         yield (chassis.name,), RemoteMembers(chassis.int_dpid, chassis.tunnel_port, subnet.vni, vteps, subnet.id)
 
 
@@ -54,19 +53,15 @@ def compile(view: RemoteMac | RemoteMembers) -> Iterator[Placed]:
     into_tunnel = move(NETWORK.name, "tun_id")
     if isinstance(view, RemoteMac):
         to_mac = match(network=view.vni, eth_dst=mac(view.mac))
-        sends = {
-            port: flow(FORWARD, "unicast", to_mac, into_tunnel, *_to_vtep(view.vtep, port), because=view.because)
-            for port in {port for _, port in view.senders}
-        }
-        for dpid, port in view.senders:
-            yield dpid, sends[port]
+        for port, dpids in without(view.tunnels, view.home):
+            sends = into_tunnel, *_to_vtep(view.vtep, port)
+            yield dpids, flow(FORWARD, "unicast", to_mac, *sends, because=view.because)
         return
     copies = [action for vtep in view.vteps for action in _to_vtep(vtep, view.tunnel_port)]
     if copies:
         to_group = match(network=view.vni, eth_dst=MULTICAST)
-        yield view.dpid, flow(
-            FORWARD, "multicast", to_group, into_tunnel, *copies, goto(DELIVER), because=view.because
-        )
+        actions = into_tunnel, *copies, goto(DELIVER)
+        yield (view.dpid,), flow(FORWARD, "multicast", to_group, *actions, because=view.because)
 
 
 def _to_vtep(vtep: str, tunnel_port: int) -> tuple[Action, ...]:

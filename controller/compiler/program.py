@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from controller.compiler import bridges, classify, deliver, forward, port_security, resolve, underlay
 from controller.compiler.engine import Engine
 from controller.compiler.unit import Concern
-from controller.compiler.world import scopes
+from controller.compiler.world import World
 from controller.flows.language import cookie, miss_reason
 from controller.flows.table import FlowTable
 from controller.model.placement import Observed
@@ -21,26 +21,31 @@ class Program:
     """What every bridge shall hold.
 
     flows:   dpid -> flows; the tables go on changing with the next update.
-    because: cookie -> id of the object that the flow exists for.
     tables:  dpid -> table number -> table name.
+    waiting: chassis name -> ids of the ports that are placed there and not plugged; goes on changing, too.
     """
 
+    snapshot: Snapshot
     flows: Mapping[int, FlowTable]
-    because: Mapping[int, str]
     tables: Mapping[int, Mapping[int, str]]
+    waiting: Mapping[str, frozenset[str]]
+
+    def because(self) -> Mapping[int, str]:
+        """Cookie -> id of the object that the flow exists for, made when it is asked for: only errors need it."""
+        return {cookie(reason): reason for reason in _reasons(self.snapshot)}
 
 
 class Compiler:
     """Compiles snapshot after snapshot, doing only what changed."""
 
     def __init__(self) -> None:
+        self._world = World()
         self._engine = Engine(CONCERNS)
 
     def update(self, snapshot: Snapshot, observed: Observed) -> Program:
-        self._engine.update(scopes(snapshot, observed))
-        because = {cookie(reason): reason for reason in _reasons(snapshot)}
+        self._engine.update(self._world.update(snapshot, observed))
         tables = {bridge.dpid: bridge.pipeline.names for bridge in _bridges(snapshot)}
-        return Program({dpid: self._engine.tables[dpid] for dpid in tables}, because, tables)
+        return Program(snapshot, {dpid: self._engine.tables[dpid] for dpid in tables}, tables, self._world.waiting)
 
 
 def compile(snapshot: Snapshot, observed: Observed) -> Program:

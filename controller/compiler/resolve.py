@@ -49,9 +49,7 @@ def compile(view: Address | OwnAddress) -> Iterator[Placed]:
     asks = {"network": view.vni, "eth_type": ARP, "arp_op": arp.REQUEST, "arp_tpa": address}
     if isinstance(view, OwnAddress):
         asks_own = match(**asks, in_port=view.ofport)
-        yield view.dpid, flow(RESOLVE, "own_address", asks_own, because=view.because)
+        yield (view.dpid,), flow(RESOLVE, "own_address", asks_own, because=view.because)
         return
     swap = move("arp_spa", "arp_tpa"), load("arp_spa", address)
-    answer = flow(RESOLVE, "address", match(**asks), *arp.reply(mac(view.mac), *swap), because=view.because)
-    for dpid in view.dpids:
-        yield dpid, answer
+    yield view.dpids, flow(RESOLVE, "address", match(**asks), *arp.reply(mac(view.mac), *swap), because=view.because)

@@ -71,14 +71,14 @@ def _br_phy(chassis: Chassis, router_mac: str) -> Router:
 def compile(view: Router) -> Iterator[Placed]:
     for attached in view.attached:
         for entry in _attachment(attached, view.router_mac):
-            yield view.dpid, entry
+            yield (view.dpid,), entry
     for port in view.links:
         of_link = match(in_port=port, eth_type=IPV4)
-        yield view.dpid, flow(ADMIT, "link", of_link, goto(ROUTE), because=view.because)
+        yield (view.dpid,), flow(ADMIT, "link", of_link, goto(ROUTE), because=view.because)
     for cidr, ports in view.routes:
         number, mask = prefix(cidr)
         to_prefix = match(eth_type=IPV4, ip_dst=(number, mask))
-        yield view.dpid, flow(
+        yield (view.dpid,), flow(
             ROUTE, "prefix", to_prefix, *_towards(ports, view.dpid), because=view.because, rank=mask.bit_count()
         )
 

@@ -2,9 +2,9 @@
 
 A concern is a module with two functions. `select(scope)` yields a (key, view) pair per object it is concerned with, for
 scopes of the kinds it names in SCOPES; the key is unique within concern and scope, and the view is a frozen value that
-holds *everything* `compile` may look at. `compile(view)` yields the flows, each with the dpid it belongs to. An equal
-view means equal flows, so the engine reuses them: a dependency is an argument and cannot be forgotten. To abuse it,
-read anything that is not in the view.
+holds *everything* `compile` may look at. `compile(view)` yields the flows, each with the bridges it belongs on. An
+equal view means equal flows, so the engine reuses them: a dependency is an argument and cannot be forgotten. To abuse
+it, read anything that is not in the view.
 """
 
 from collections.abc import Hashable, Iterable
@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 from controller.flows.flow import Flow
 
-Placed = tuple[int, Flow]  # (dpid, flow)
+Placed = tuple[tuple[int, ...], Flow]  # dpids, and the flow that each of these bridges gets
 
 
 class Concern(Protocol):

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from controller.flows.flow import Flow, FlowKey
 
 REMEMBERED = 256  # changes; a reader that is further behind compares everything
+LARGE = 1000  # flows: such a change, if it is of half the table, is not worth its memory
 
 
 class ConflictError(RuntimeError):
@@ -53,7 +54,10 @@ class FlowTable:
         changed = tuple(step for step in steps if step[1] != step[2])
         if changed:
             self.version += 1
-            self._history.append(changed)
+            if len(changed) > max(LARGE, len(self.flows) // 2):
+                self._history.clear()
+            else:
+                self._history.append(changed)
 
     def since(self, version: int) -> Delta | None:
         """What changed after `version`; None if that is too long ago to be remembered."""

@@ -34,17 +34,23 @@ class Difference:
     def __bool__(self) -> bool:
         return bool(self.added or self.changed or self.removed)
 
+    def olds(self, kind: str) -> tuple[Any, ...]:
+        """The things of a kind that changed, as they were, and those that were removed."""
+        return (*(old for old, _ in self.changed.get(kind, ())), *self.removed.get(kind, ()))
+
+    def news(self, kind: str) -> tuple[Any, ...]:
+        """The things of a kind that changed, as they are now, and those that were added."""
+        return (*(new for _, new in self.changed.get(kind, ())), *self.added.get(kind, ()))
+
     def before(self) -> Iterator[tuple[str, Any]]:
         """(id, thing) of all that was removed, and of all that changed as it was."""
         for kind in KINDS:
-            olds = [old for old, _ in self.changed.get(kind.name, ())]
-            yield from ((kind.identify(one), one) for one in (*olds, *self.removed.get(kind.name, ())))
+            yield from ((kind.identify(one), one) for one in self.olds(kind.name))
 
     def after(self) -> Iterator[tuple[str, Any]]:
         """(id, thing) of all that was added, and of all that changed as it is now."""
         for kind in KINDS:
-            news = [new for _, new in self.changed.get(kind.name, ())]
-            yield from ((kind.identify(one), one) for one in (*news, *self.added.get(kind.name, ())))
+            yield from ((kind.identify(one), one) for one in self.news(kind.name))
 
     def ids(self) -> list[str]:
         """The id of everything that is added, changed or removed, each once."""

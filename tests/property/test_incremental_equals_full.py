@@ -59,9 +59,9 @@ def test_every_flow_says_because_of_what(intent) -> None:
     world, observed = snapshot(intent), plug_all(intent)
     built = program.compile(world, observed)
     cookies = {flow.cookie for table in built.flows.values() for flow in table.flows.values()}
-    assert cookies <= built.because.keys()
+    assert cookies <= built.because().keys()
 
 
 def contents(built: program.Program) -> tuple:
     """A program with the flows spelled out: tables are equal only to themselves."""
-    return {dpid: table.flows for dpid, table in built.flows.items()}, built.because, built.tables
+    return {dpid: table.flows for dpid, table in built.flows.items()}, built.because(), built.tables

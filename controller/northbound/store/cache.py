@@ -16,13 +16,16 @@ from controller.ovsdb import Row, Tables, Updates, apply, atoms, mapping
 V = TypeVar("V")
 POSITION = ("epoch", "generation", "audit_number", "audit_hash")  # columns of Global, in the order of Position
 COLUMNS: dict[str, tuple[str, ...]] = {
-    "Global": ("generation", "epoch", "settings", "audit_number", "audit_hash"),
+    "Global": ("generation", "epoch", "settings", "audit_number", "audit_hash", "realized"),
     **{table.name: table.columns for table in TABLES},
     "Realization": ("name", "dpid", "generation", "error", "errors", "waiting"),
     "Retired": ("kind", "value", "generation"),
     "Token": ("id", "name", "role", "tenant", "hash", "created"),
 }
-MODEL_COLUMNS = {name: COLUMNS[name] for name in ("Global", *(table.name for table in TABLES))}
+MODEL_COLUMNS = {
+    "Global": tuple(name for name in COLUMNS["Global"] if name != "realized"),
+    **{table.name: COLUMNS[table.name] for table in TABLES},
+}
 CONFIRMING_COLUMNS = {name: COLUMNS[name] for name in ("Global", "Chassis", "Realization", "Retired")}
 
 
@@ -78,6 +81,7 @@ class Cache:
 
     def apply(self, updates: Updates) -> None:
         """Takes over one transaction's changes."""
+        front = self.front
         apply(self.rows, updates)
         for table in reversed(TABLES):  # what refers to something goes before it
             for uuid, change in updates.get(table.name, {}).items():
@@ -87,7 +91,7 @@ class Cache:
             for uuid, change in updates.get(table.name, {}).items():
                 if "new" in change:
                     self._put(table, uuid)
-        if "Realization" in updates:
+        if "Realization" in updates or self.front != front:
             self._realized = None
         self._contents = None
 
@@ -101,6 +105,11 @@ class Cache:
         for columns in self.rows["Global"].values():
             return Position(*(columns[name] for name in POSITION))
         return None
+
+    @property
+    def front(self) -> int:
+        """The generation that every bridge without a number of its own has confirmed."""
+        return max((columns.get("realized", 0) for columns in self.rows["Global"].values()), default=0)
 
     def contents(self) -> Contents:
         """Must not be called before there is a position."""
@@ -132,8 +141,8 @@ class Cache:
     def realized(self) -> MappingProxyType[str, Realization]:
         """By name of the bridge."""
         if self._realized is None:
-            rows = self.rows["Realization"].values()
-            self._realized = MappingProxyType({columns["name"]: realization(columns) for columns in rows})
+            rows, front = self.rows["Realization"].values(), self.front
+            self._realized = MappingProxyType({columns["name"]: realization(columns, front) for columns in rows})
         return self._realized
 
     def tokens(self) -> tuple[Token, ...]:
@@ -169,10 +178,11 @@ class Cache:
         things.drop(uuid)
 
 
-def realization(columns: Row) -> Realization:
+def realization(columns: Row, front: int) -> Realization:
+    """What a row says of its bridge, which is at `front` unless it has a number of its own."""
     return Realization(
         int(columns["dpid"], 16),
-        columns["generation"],
+        next(iter(atoms(columns["generation"])), front),
         next(iter(atoms(columns["error"])), None),
         MappingProxyType(mapping(columns["errors"])),
         frozenset(atoms(columns["waiting"])),

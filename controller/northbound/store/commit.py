@@ -137,11 +137,8 @@ def retirements(
 
 
 def _given_back(change: Difference) -> set[tuple[str, str]]:
-    def olds(kind: str) -> Iterator[Any]:
-        yield from change.removed.get(kind, ())
-        yield from (old for old, _ in change.changed.get(kind, ()))
-
-    return {("vni", str(one.vni)) for one in olds("subnet")} | {("address", _address(one)) for one in olds("port")}
+    vnis = {("vni", str(one.vni)) for one in change.olds("subnet")}
+    return vnis | {("address", _address(one)) for one in change.olds("port")}
 
 
 def _address(port: Any) -> str:

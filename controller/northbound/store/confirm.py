@@ -1,26 +1,33 @@
-"""What the controller writes: how far each bridge is, and that retired numbers are free again."""
+"""What the controller writes: how far each bridge is, and that retired numbers are free again.
+
+Bridges that keep up share one number, so that a change which hundreds of them confirm costs one row; only a bridge that
+is behind has a number of its own.
+"""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from controller.model.realization import Realization
-from controller.northbound.store.cache import Cache
+from controller.northbound.store.cache import Cache, realization
 from controller.ovsdb import Operation, Row
 
 
 def confirmations(cache: Cache, realizations: Mapping[str, Realization]) -> Iterator[Operation]:
     """The operations that make the store say exactly this; none if it does."""
-    rows = {columns["name"]: uuid for uuid, columns in cache.rows["Realization"].items()}
     known = cache.realized()
-    realizations = {name: _kept(one, known.get(name)) for name, one in realizations.items()}
-    for name, realization in realizations.items():
+    told = {name: _kept(one, known.get(name)) for name, one in realizations.items()}
+    front = max([cache.front, *(one.generation for one in told.values())])
+    if front > cache.front:
+        yield {"op": "update", "table": "Global", "where": [], "row": {"realized": front}}
+    rows = {columns["name"]: (uuid, columns) for uuid, columns in cache.rows["Realization"].items()}
+    for name, one in told.items():
         if name not in rows:
-            yield {"op": "insert", "table": "Realization", "row": {"name": name, **_columns(realization)}}
-        elif known[name] != realization:
-            yield {"op": "update", "table": "Realization", "where": _is(rows[name]), "row": _columns(realization)}
-    for name in rows.keys() - realizations.keys():
-        yield {"op": "delete", "table": "Realization", "where": _is(rows[name])}
-    yield from _freed(cache, realizations)
+            yield {"op": "insert", "table": "Realization", "row": {"name": name, **_columns(one, front)}}
+        elif realization(rows[name][1], front) != one:
+            yield {"op": "update", "table": "Realization", "where": _is(rows[name][0]), "row": _columns(one, front)}
+    for name in rows.keys() - told.keys():
+        yield {"op": "delete", "table": "Realization", "where": _is(rows[name][0])}
+    yield from _freed(cache, told)
 
 
 def _kept(new: Realization, old: Realization | None) -> Realization:
@@ -33,17 +40,19 @@ def _kept(new: Realization, old: Realization | None) -> Realization:
 def _freed(cache: Cache, realizations: Mapping[str, Realization]) -> Iterator[Operation]:
     """Deletes what was retired at a generation that both bridges of every chassis have confirmed. A chassis that is
     away holds it back: its flows may still be the old ones."""
+    if not cache.rows["Retired"]:
+        return
     bridges = [f"{one['name']}/{bridge}" for one in cache.rows["Chassis"].values() for bridge in ("br-phy", "br-int")]
-    confirmed = [realizations[name].generation if name in realizations else 0 for name in bridges]
+    confirmed = min((realizations[name].generation if name in realizations else 0 for name in bridges), default=None)
     for uuid, columns in cache.rows["Retired"].items():
-        if all(columns["generation"] <= generation for generation in confirmed):
+        if confirmed is None or columns["generation"] <= confirmed:
             yield {"op": "delete", "table": "Retired", "where": _is(uuid)}
 
 
-def _columns(realization: Realization) -> Row:
+def _columns(realization: Realization, front: int) -> Row:
     return {
         "dpid": f"{realization.dpid:016x}",
-        "generation": realization.generation,
+        "generation": ["set", [realization.generation] if realization.generation < front else []],
         "error": ["set", [] if realization.error is None else [realization.error]],
         "errors": ["map", [list(pair) for pair in realization.errors.items()]],
         "waiting": ["set", sorted(realization.waiting)],

@@ -60,6 +60,6 @@ def test_nobody_said_what_should_be() -> None:
     inbox = Inbox()
     feed = NoFeed(inbox)
     feed.refresh()
-    feed.confirm()
+    feed.confirm(complete=True)
     (news,) = inbox.take()
     assert news.snapshot is None and "--store" in news.problem

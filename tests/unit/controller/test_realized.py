@@ -3,8 +3,10 @@
 from types import SimpleNamespace
 from typing import Any
 
+from controller.compiler.program import Compiler
 from controller.flows.action import Output
 from controller.flows.flow import Flow
+from controller.model.placement import Observed
 from controller.model.realization import Realization
 from controller.progress import Progress
 from controller.realized import realizations
@@ -34,7 +36,9 @@ class FakeFleet:
 
 
 def progress(fleet: FakeFleet, **more: Any) -> Progress:
-    return Progress(fleet, Counters(), SNAPSHOT, plugged=PLUGGED, **more)  # type: ignore[arg-type]
+    found = Progress(fleet, Counters(), plugged=PLUGGED, **more)  # type: ignore[arg-type]
+    found.follow(SNAPSHOT)
+    return found
 
 
 def test_every_bridge_is_told_of_connected_or_not() -> None:
@@ -46,7 +50,8 @@ def test_every_bridge_is_told_of_connected_or_not() -> None:
 
 
 def test_ports_that_are_not_plugged_wait_at_their_servers_br_int() -> None:
-    told = realizations(progress(FakeFleet({})))
+    waits = Compiler().update(SNAPSHOT, Observed(PLUGGED)).waiting
+    told = realizations(progress(FakeFleet({}), waiting=waits))
     waiting = {name: one.waiting for name, one in told.items() if one.waiting}
     assert waiting == {
         "server-0/br-int": {"red.prod.w2.eth0"},
@@ -60,7 +65,8 @@ def test_the_words_of_switches_and_of_their_databases() -> None:
     fleet.errors[1] = "no bundle"
     fleet.words = [(0x20000, Flow(0, 1, (), (Output(1),), cookie), text) for cookie, text in ((7, "a"), (8, "b"))]
     plugs = {"server-0": Plugs({}, {"red.prod.w0.eth0": "no device"})}
-    told = realizations(progress(fleet, because={7: "red.prod"}, plugs=plugs, problems={"server-1": "no database"}))
+    problems = {"server-1": "no database"}
+    told = realizations(progress(fleet, because=lambda: {7: "red.prod"}, plugs=plugs, problems=problems))
     assert told["edge-0"].error == "no bundle"
     assert told["server-0/br-int"].errors == {"red.prod": "a", "cookie 0x8": "b", "red.prod.w0.eth0": "no device"}
     assert told["server-1/br-int"].error == "not connected"
