@@ -19,18 +19,20 @@ from pathlib import Path
 from typing import Any
 
 from cluster import INT, PHY, Cluster, Member
-from ovs_fixture import REPOSITORY, Controller, Namespace, PrivateOvs
+from ovs_fixture import OPENFLOW_PORT, REPOSITORY, Controller, Namespace, PrivateOvs, until
 from store_fixture import RECORD, StoreServer
 
 from controller.model.snapshot import Intent, Snapshot
 from controller.northbound.store import Follower, Store, StoreError
 from controller.northbound.store.cache import COLUMNS, CONFIRMING_COLUMNS, MODEL_COLUMNS
 
+CONTROLLER = f"tcp:127.0.0.1:{OPENFLOW_PORT}"
 FAKE_SWITCHES = Path(__file__).with_name("fake_switches.py")
 _FOLLOWED = {name: CONFIRMING_COLUMNS[name] for name in CONFIRMING_COLUMNS.keys() - {"Chassis", "Retired"}}
 _EDITED = {**MODEL_COLUMNS, "Retired": COLUMNS["Retired"]}
 _LOOK_S = 0.1
-_REST = 0.2  # of one processor
+_QUIET_S = 0.3  # of rest: taking less than so much of one processor
+_REST = 0.2
 _PATIENCE_S = 300
 
 
@@ -39,9 +41,19 @@ class Chassis(PrivateOvs):
 
     def equip(self, number: int, members: Iterable[Member]) -> None:
         """Its two bridges, and on br-int the members."""
-        self.add_bridge("br-phy", PHY + number, ports=1)
-        self.add_bridge("br-int", INT + number, ports=1)
+        for bridge, dpid in (("br-phy", PHY + number), ("br-int", INT + number)):
+            self.add_bridge(bridge, dpid, ports=1)
+            self.vsctl("del-controller", bridge)
         self._plug_all(members, "type=dummy", "ofport_request")
+
+    def connect(self) -> None:
+        """Tells the bridges of the controller, now that it listens: what had to try in vain waits up to 8 s."""
+        self.vsctl("--no-wait", "set-controller", "br-phy", CONTROLLER, "--", "set-controller", "br-int", CONTROLLER)
+
+    def hurry(self) -> None:
+        """A controller that is restarted is found again within a second. Open vSwitch heeds that only if it is told
+        while the connection is there."""
+        self.vsctl(*"set controller br-phy max_backoff=1000 -- set controller br-int max_backoff=1000".split())
 
     def pids(self) -> list[int]:
         return [process.pid for process in self._processes]
@@ -65,6 +77,9 @@ class DatabaseOnly(Chassis):
     def equip(self, number: int, members: Iterable[Member]) -> None:
         self.vsctl("add-br", "br-int", "--", "set", "bridge", "br-int", f'datapath_id="{INT + number:016x}"')
         self._plug_all(members, "type=internal", "ofport")
+
+    def connect(self) -> None:
+        """Its switches look for the controller all the time."""
 
     def vsctl(self, *arguments: str) -> str:
         return super().vsctl("--no-wait", *arguments)
@@ -98,14 +113,17 @@ class Testbed:
         """Starts the daemon. Seconds until the store says that every bridge has confirmed what it wants."""
         begun = time.monotonic()
         self.daemon = Controller(self.namespace, self.directory, "--store", self.server.remote)
+        until(self.daemon.socket.exists, "the daemon listens")
+        for one in self.chassis:
+            one.connect()
         self._confirmed(self.store.contents().generation)
         return time.monotonic() - begun
 
     def settle(self) -> None:
         """Waits until daemon and switches have come to rest: after the flows a cold start names tables."""
         spent, now = -math.inf, self._busy_s()
-        while now - spent > _REST * _LOOK_S * 5:
-            time.sleep(_LOOK_S * 5)
+        while now - spent > _REST * _QUIET_S:
+            time.sleep(_QUIET_S)
             spent, now = now, self._busy_s()
 
     def change(self, edit: Callable[[Intent], Intent]) -> tuple[float, float]:
@@ -123,6 +141,8 @@ class Testbed:
     def resync(self) -> tuple[float, dict[str, Any]]:
         """Kills the daemon and starts another. Seconds until it knows that every switch is right, and its status."""
         assert self.daemon is not None
+        for one in self.chassis:
+            one.hurry()
         self.daemon.kill()
         begun = time.monotonic()
         self.daemon = Controller(self.namespace, self.directory, "--store", self.server.remote)
