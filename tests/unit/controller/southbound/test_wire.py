@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from ryu.ofproto import ofproto_protocol, ofproto_v1_4, ofproto_v1_4_parser
+from ryu_flows import ryu_flow_mod
 
 from controller.flows.action import IN_PORT, LOCAL, Bits, DecTtl, Goto, Load, Move, Output, OutputBits, Spread
 from controller.flows.flow import Flow
@@ -15,10 +16,6 @@ from controller.pipeline.headers import HEADERS
 from controller.southbound import wire
 
 DATAPATH = ofproto_protocol.ProtocolDesc(ofproto_v1_4.OFP_VERSION)
-RYU_NAMES = {name: name for name in HEADERS} | {
-    "tun_id": "tunnel_id", "tun_src": "tun_ipv4_src", "tun_dst": "tun_ipv4_dst", "ip_src": "ipv4_src",
-    "ip_dst": "ipv4_dst",
-}  # fmt: skip
 
 
 @st.composite
@@ -133,76 +130,6 @@ def test_mangled_bytes_never_hang_nor_crash(flow: Flow, data: Any) -> None:
 def test_goto_must_be_last() -> None:
     with pytest.raises(wire.WireError, match="not the last"):
         wire.flow_mod(Flow(0, 0, (), (Goto(1), Output(1))))
-
-
-# ---- the same flow in Ryu's classes
-
-
-def ryu_flow_mod(flow: Flow, command: int) -> bytes:
-    parser = ofproto_v1_4_parser
-    adds = command == wire.ADD
-    message = parser.OFPFlowMod(
-        DATAPATH, cookie=flow.cookie if adds else 0, table_id=flow.table, command=command, priority=flow.priority,
-        out_port=ofproto_v1_4.OFPP_ANY, out_group=ofproto_v1_4.OFPG_ANY, match=ryu_match(flow.match),
-        instructions=ryu_instructions(flow.actions) if adds else [],
-    )  # fmt: skip
-    message.set_xid(0)
-    message.serialize()
-    return bytes(message.buf)
-
-
-def ryu_match(match: Match) -> Any:
-    terms = sorted(match, key=lambda term: list(HEADERS).index(term[0]))
-    fields = []
-    for name, value, mask in terms:
-        size = (HEADERS[name].bits + 7) // 8
-        raw_mask = None if mask is None else mask.to_bytes(size, "big")
-        fields.append((name, value.to_bytes(size, "big"), raw_mask))
-    user = [
-        ofproto_v1_4.oxm_to_user(ofproto_v1_4.oxm_from_user_header(RYU_NAMES[name]), value, mask)
-        for name, value, mask in fields
-    ]
-    result = ofproto_v1_4_parser.OFPMatch()
-    result._fields2 = user  # OFPMatch(**fields) would sort them its own way
-    return result
-
-
-def ryu_instructions(actions: tuple[Any, ...]) -> list[Any]:
-    parser = ofproto_v1_4_parser
-    applied = [ryu_action(action) for action in actions if not isinstance(action, Goto)]
-    instructions = [parser.OFPInstructionActions(ofproto_v1_4.OFPIT_APPLY_ACTIONS, applied)] if applied else []
-    gotos = [action.table for action in actions if isinstance(action, Goto)]
-    return instructions + [parser.OFPInstructionGotoTable(table) for table in gotos]
-
-
-def ryu_action(action: Any) -> Any:
-    parser = ofproto_v1_4_parser
-    match action:
-        case Output(port):
-            return parser.OFPActionOutput(port, max_len=0)
-        case DecTtl():
-            return parser.OFPActionDecNwTtl()
-        case Load(Bits(name, 0, width), value) if width == HEADERS[name].bits:
-            number = ofproto_v1_4.oxm_from_user_header(RYU_NAMES[name])
-            raw = value.to_bytes((width + 7) // 8, "big")
-            return parser.OFPActionSetField(**dict([ofproto_v1_4.oxm_to_user(number, raw, None)]))
-        case Load(target, value):
-            return parser.NXActionRegLoad(span(target), RYU_NAMES[target.header], value)
-        case Move(source, target):
-            return parser.NXActionRegMove(
-                RYU_NAMES[source.header], RYU_NAMES[target.header], source.width, source.low, target.low
-            )
-        case OutputBits(source):
-            return parser.NXActionOutputReg(span(source), RYU_NAMES[source.header], 0)
-        case Spread(basis, members, target):
-            in_port = 0x00000002
-            return parser.NXActionBundleLoad(
-                1, 3, basis, in_port, len(members), span(target), RYU_NAMES[target.header], list(members)
-            )
-
-
-def span(target: Bits) -> int:
-    return target.low << 6 | target.width - 1
 
 
 def test_what_a_switch_makes_up_does_not_fill_the_memory() -> None:
