@@ -76,8 +76,10 @@ def _ms(seconds: Sequence[float], share: float) -> float:
 
 
 def _aims(rows: Sequence[dict[str, Any]]) -> dict[str, bool]:
-    """Which aims are met: those of the largest world, against the smallest."""
-    found = {**rows[-1], "added_p50_growth": rows[-1]["added_p50_ms"] / rows[0]["added_p50_ms"]}
+    """Which aims the largest world meets, and whether it took little more than the smallest."""
+    found = dict(rows[-1])
+    if len(rows) > 1:
+        found["added_p50_growth"] = rows[-1]["added_p50_ms"] / rows[0]["added_p50_ms"]
     return {key: found[key] <= aim for key, aim in AIMS.items() if key in found}
 
 
