@@ -8,7 +8,7 @@ from typing import Any
 from ovs_fixture import REPOSITORY, Controller, Namespace, PrivateOvs
 from scripted_engine import OBSERVED, PROGRAM
 
-from controller.flows.action import IN_PORT, LOCAL, Bits, DecTtl, Goto, Load, Move, Output, OutputBits, Spread
+from controller.flows.action import IN_PORT, LOCAL, Bits, DecTtl, Goto, Load, Move, Output, OutputBits, Spread, Tunnel
 from controller.flows.flow import Flow
 from controller.flows.match import match
 from controller.model.codec import to_json
@@ -76,7 +76,7 @@ def every_kind() -> set[Flow]:
         Load(Bits("arp_op", 0, 16), 2), Move(Bits("arp_sha", 0, 48), Bits("arp_tha", 0, 48)),
         Load(Bits("arp_sha", 0, 48), 5), Move(Bits("arp_spa", 0, 32), Bits("arp_tpa", 0, 32)), Output(IN_PORT),
     )  # fmt: skip
-    tunnel = (Load(tun, 0xABCDEF), Load(Bits("tun_id", 0, 24), 9), Load(Bits("tun_dst", 0, 32), 0x0A000001))
+    tunnel = (Load(tun, 0xABCDEF), Load(Bits("tun_id", 0, 24), 9), Tunnel((0x0A000001, 0x0A000002), 1))
     spread = (Spread(77, (1, 2, 3, 4, 5), Bits("reg2", 0, 16)), DecTtl(), OutputBits(Bits("reg2", 0, 16)), Goto(200))
     arp = {"eth_type": 0x0806}
     ip = {"eth_type": 0x0800}
@@ -91,7 +91,7 @@ def every_kind() -> set[Flow]:
         Flow(3, 1, match(ip_src=(0x0A000000, 0xFF000000), ip_dst=1, ip_proto=1, **ip), spread, 5),
         Flow(3, 2, match(ip_proto=6, tcp_src=1, tcp_dst=(2, 0xFFFE), **ip), (Output(0xFF00 - 1),), 5),
         Flow(3, 3, match(ip_proto=17, udp_src=(0, 1), udp_dst=4789, **ip), (Output(1), Output(2)), 5),
-        Flow(4, 1, match(tun_id=(5, 0xFFFFFF), tun_src=6, tun_dst=(8, 8)), (*tunnel, Output(1)), 6),
+        Flow(4, 1, match(tun_id=(5, 0xFFFFFF), tun_src=6, tun_dst=(8, 8)), tunnel, 6),
         Flow(5, 1, match(reg0=1, reg1=(2, 3), reg2=(0, 1 << 31), reg3=5), (Load(reg, 0xFFF), Move(reg, reg)), 8),
         Flow(6, 1, match(in_port=1, **ip), (Load(Bits("reg0", 0, 32), 3), Load(Bits("ip_dst", 0, 8), 3), Output(1)), 8),
         Flow(7, 1, match(tun_id=1 << 63), (Move(Bits("tun_src", 0, 32), Bits("reg3", 0, 32)), Output(1)), 8),

@@ -4,7 +4,7 @@ from typing import Any
 
 from ryu.ofproto import ofproto_protocol, ofproto_v1_4, ofproto_v1_4_parser
 
-from controller.flows.action import Bits, DecTtl, Goto, Load, Move, Output, OutputBits, Spread
+from controller.flows.action import Bits, DecTtl, Goto, Load, Move, Output, OutputBits, Spread, Tunnel
 from controller.flows.flow import Flow
 from controller.flows.match import Match
 from controller.pipeline.headers import HEADERS
@@ -50,10 +50,16 @@ def _match(match: Match) -> Any:
 
 def _instructions(actions: tuple[Any, ...]) -> list[Any]:
     parser = ofproto_v1_4_parser
-    applied = [_action(action) for action in actions if not isinstance(action, Goto)]
+    applied = [_action(single) for action in actions if not isinstance(action, Goto) for single in _singles(action)]
     instructions = [parser.OFPInstructionActions(ofproto_v1_4.OFPIT_APPLY_ACTIONS, applied)] if applied else []
     gotos = [action.table for action in actions if isinstance(action, Goto)]
     return instructions + [parser.OFPInstructionGotoTable(table) for table in gotos]
+
+
+def _singles(action: Any) -> list[Any]:
+    if not isinstance(action, Tunnel):
+        return [action]
+    return [one for vtep in action.vteps for one in (Load(Bits("tun_dst", 0, 32), vtep), Output(action.port))]
 
 
 def _action(action: Any) -> Any:

@@ -6,8 +6,8 @@ from typing import NamedTuple
 from controller.compiler.address import ipv4, mac
 from controller.compiler.unit import Placed
 from controller.compiler.world import SubnetScope, Tunnels, without
-from controller.flows.action import Action, Output
-from controller.flows.language import flow, goto, load, move
+from controller.flows.action import Tunnel
+from controller.flows.language import flow, goto, move
 from controller.flows.match import match
 from controller.pipeline.fields import NETWORK
 from controller.pipeline.tables import DELIVER, FORWARD
@@ -54,15 +54,10 @@ def compile(view: RemoteMac | RemoteMembers) -> Iterator[Placed]:
     if isinstance(view, RemoteMac):
         to_mac = match(network=view.vni, eth_dst=mac(view.mac))
         for port, dpids in without(view.tunnels, view.home):
-            sends = into_tunnel, *_to_vtep(view.vtep, port)
+            sends = into_tunnel, Tunnel((ipv4(view.vtep),), port)
             yield dpids, flow(FORWARD, "unicast", to_mac, *sends, because=view.because)
         return
-    copies = [action for vtep in view.vteps for action in _to_vtep(vtep, view.tunnel_port)]
-    if copies:
+    if view.vteps:
         to_group = match(network=view.vni, eth_dst=MULTICAST)
-        actions = into_tunnel, *copies, goto(DELIVER)
+        actions = into_tunnel, Tunnel(tuple(map(ipv4, view.vteps)), view.tunnel_port), goto(DELIVER)
         yield (view.dpid,), flow(FORWARD, "multicast", to_group, *actions, because=view.because)
-
-
-def _to_vtep(vtep: str, tunnel_port: int) -> tuple[Action, ...]:
-    return load("tun_dst", ipv4(vtep)), Output(tunnel_port)

@@ -39,6 +39,15 @@ class Output:
 
 
 @dataclass(frozen=True, slots=True)
+class Tunnel:
+    """`set_field:VTEP->tun_dst,output:port` for each VTEP in turn: a copy to each. One value and not a list of them,
+    because a subnet on n chassis has n flows with n - 1 copies. Nothing else of ours writes tun_dst and then emits."""
+
+    vteps: tuple[int, ...]
+    port: int
+
+
+@dataclass(frozen=True, slots=True)
 class OutputBits:
     """`output:bits`: the port number is read from a register."""
 
@@ -67,4 +76,4 @@ class Goto:
     table: int
 
 
-Action = Load | Move | Output | OutputBits | Spread | DecTtl | Goto
+Action = Load | Move | Output | Tunnel | OutputBits | Spread | DecTtl | Goto

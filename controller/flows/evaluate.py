@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
-from controller.flows.action import IN_PORT, Action, Bits, DecTtl, Goto, Load, Move, Output, OutputBits, Spread
+from controller.flows.action import IN_PORT, Action, Bits, DecTtl, Goto, Load, Move, Output, OutputBits, Spread, Tunnel
 from controller.flows.flow import Flow
 from controller.pipeline.headers import HEADERS
 
@@ -68,6 +68,10 @@ class Switch:
                     write(state, target, self._choose(action))
                 case Output(port):
                     _emit(state, port, outcome)
+                case Tunnel(vteps, port):
+                    for vtep in vteps:
+                        state["tun_dst"] = vtep
+                        _emit(state, port, outcome)
                 case OutputBits(bits):
                     _emit(state, read(state, bits), outcome)
                 case DecTtl():

@@ -3,7 +3,7 @@
 import hashlib
 from functools import lru_cache
 
-from controller.flows.action import Action, Bits, DecTtl, Goto, Load, Move, Output, OutputBits, Spread
+from controller.flows.action import Action, Bits, DecTtl, Goto, Load, Move, Output, OutputBits, Spread, Tunnel
 from controller.flows.flow import Flow
 from controller.flows.match import Match
 from controller.pipeline.fields import FIELDS
@@ -102,7 +102,7 @@ def _check(table: Table, match: Match, actions: tuple[Action, ...]) -> None:
         for target in _written(action):
             if not _declared(target.header, ((1 << target.width) - 1) << target.low, table.writes):
                 raise ContractError(f"{table.name} does not write {target}")
-        if isinstance(action, (Output, OutputBits)) and not table.emits:
+        if isinstance(action, (Output, OutputBits, Tunnel)) and not table.emits:
             raise ContractError(f"{table.name} does not emit")
         if isinstance(action, Goto) and (place != len(actions) - 1 or action.table <= table.number):
             raise ContractError(f"{table.name}: goto comes last and leads forward")
@@ -112,6 +112,8 @@ def _written(action: Action) -> tuple[Bits, ...]:
     match action:
         case Load(bits=target) | Move(target=target) | Spread(target=target):
             return (target,)
+        case Tunnel():
+            return (bits("tun_dst"),)
         case Output() | OutputBits() | DecTtl() | Goto():
             return ()
 

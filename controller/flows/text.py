@@ -2,7 +2,9 @@
 
 from collections.abc import Iterable, Mapping
 
-from controller.flows.action import IN_PORT, LOCAL, Action, Bits, DecTtl, Goto, Load, Move, Output, OutputBits, Spread
+from controller.flows.action import (
+    IN_PORT, LOCAL, Action, Bits, DecTtl, Goto, Load, Move, Output, OutputBits, Spread, Tunnel,
+)  # fmt: skip
 from controller.flows.flow import Flow
 from controller.flows.match import Term
 from controller.pipeline.headers import HEADERS
@@ -85,6 +87,8 @@ def _action(action: Action, tables: Mapping[int, str] | None) -> str:
             return f"move:{_bits(source)}->{_bits(target)}"
         case Output(port):
             return _PORTS.get(port) or f"output:{port}"
+        case Tunnel(vteps, port):
+            return ",".join(f"set_field:{ipv4_text(vtep)}->tun_dst,output:{port}" for vtep in vteps)
         case OutputBits(bits):
             return f"output:{_bits(bits)}"
         case Spread(basis, members, target):

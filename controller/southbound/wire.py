@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from controller.flows.action import Action, Bits, DecTtl, Goto, Load, Move, Output, OutputBits, Spread
+from controller.flows.action import Action, Bits, DecTtl, Goto, Load, Move, Output, OutputBits, Spread, Tunnel
 from controller.flows.flow import Flow, FlowKey
 from controller.flows.match import Match, Term
 from controller.pipeline.headers import HEADERS, NXM_1, Header
@@ -32,6 +32,9 @@ _REG_MOVE, _REG_LOAD, _BUNDLE_LOAD, _OUTPUT_REG = 6, 7, 13, 15
 _GOTO_TABLE, _APPLY_ACTIONS = 1, 4
 _HRW, _SYMMETRIC_L3L4_UDP, _OFPORT = 1, 3, 0x00000002  # bundle: algorithm, hash fields, member type NXM_OF_IN_PORT
 _LONGEST_KEPT = 1024  # bytes
+_TUN_DST = Bits("tun_dst", 0, 32)
+_RECENT: dict[int, tuple[Flow, bytes]] = {}  # by identity: one flow goes to many switches, and hashing it costs as much
+_RECENT_KEPT = 1 << 15
 _NO_PACKET = 0  # max_len of an output: only meaningful towards the controller
 
 # Prerequisites come first on the wire (eth_type before ip_dst): the table of headers is in that order.
@@ -87,6 +90,17 @@ class Foreign:
 
 def flow_mod(flow: Flow, command: int = ADD) -> bytes:
     """A flow-mod with transaction id 0. DELETE_STRICT names the flow by table, priority and match alone."""
+    if command != ADD:
+        return _encode(flow, command)
+    known = _RECENT.get(id(flow))
+    if known is None:
+        if len(_RECENT) >= _RECENT_KEPT:
+            _RECENT.clear()
+        known = _RECENT[id(flow)] = flow, _encode(flow, command)
+    return known[1]
+
+
+def _encode(flow: Flow, command: int) -> bytes:
     adds = command == ADD
     tail = encode_match(flow.match) + encode_instructions(flow.actions if adds else ())
     return _flow_mod(command, flow.table, flow.priority, flow.cookie if adds else 0, tail)
@@ -215,6 +229,16 @@ def _encode_output(action: Output) -> bytes:
     return struct.pack("!HHIH6x", _OUTPUT, 16, action.port, _NO_PACKET)
 
 
+def _encode_tunnel(action: Tunnel) -> bytes:
+    output = _encode_output(Output(action.port))
+    return b"".join([_towards(vtep) + output for vtep in action.vteps])
+
+
+@lru_cache(maxsize=1 << 16)
+def _towards(vtep: int) -> bytes:
+    return _encode_load(Load(_TUN_DST, vtep))
+
+
 def _encode_output_bits(action: OutputBits) -> bytes:
     return _nicira(_OUTPUT_REG, struct.pack("!H4sH6x", _span(action.bits), _operand(action.bits), _NO_PACKET))
 
@@ -228,6 +252,7 @@ _ENCODERS: dict[type, Callable[..., bytes]] = {
     Move: _encode_move,
     Spread: _encode_spread,
     Output: _encode_output,
+    Tunnel: _encode_tunnel,
     OutputBits: _encode_output_bits,
     DecTtl: lambda _: struct.pack("!HH4x", _DEC_TTL, 8),
     Goto: _encode_goto,
@@ -248,7 +273,24 @@ def decode_instructions(raw: bytes) -> tuple[Action, ...] | None:
                 return None
     except _Unknown:
         return None
-    return tuple(actions)
+    return tuple(_folded(actions))
+
+
+def _folded(actions: list[Action]) -> list[Action]:
+    """Copies into a tunnel as the one action that they are to us."""
+    folded: list[Action] = []
+    for action in actions:
+        last = folded[-1] if folded else None
+        if not (isinstance(action, Output) and isinstance(last, Load) and last.bits == _TUN_DST):
+            folded.append(action)
+            continue
+        folded.pop()
+        before = folded[-1] if folded else None
+        if isinstance(before, Tunnel) and before.port == action.port:
+            folded[-1] = Tunnel((*before.vteps, last.value), action.port)
+        else:
+            folded.append(Tunnel((last.value,), action.port))
+    return folded
 
 
 def _items(raw: bytes) -> Iterator[tuple[int, bytes]]:

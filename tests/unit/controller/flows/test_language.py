@@ -2,7 +2,7 @@
 
 import pytest
 
-from controller.flows.action import DecTtl, Output
+from controller.flows.action import DecTtl, Output, Tunnel
 from controller.flows.flow import Flow
 from controller.flows.language import ContractError, bits, cookie, flow, goto, load, move
 from controller.flows.match import match
@@ -62,7 +62,7 @@ def test_values_that_do_not_fit_are_refused() -> None:
 def test_text_is_what_ovs_ofctl_reads() -> None:
     made = flow(
         FORWARD, "unicast", match(network=5, eth_dst=0x020000000001), move("network", "tun_id"),
-        load("tun_dst", 0x0A000002), Output(1), because="red.prod.web1.eth0",
+        Tunnel((0x0A000002,), 1), because="red.prod.web1.eth0",
     )  # fmt: skip
     assert flow_text(made, OVERLAY.names, with_cookie=False) == (
         "table=forward,priority=200,reg0=0x5/0xffffff,eth_dst=02:00:00:00:00:01 "

@@ -1,5 +1,6 @@
 """The wire codec: byte for byte what Ryu encodes, and what it decodes equals what it encoded."""
 
+import itertools
 import struct
 from typing import Any
 
@@ -9,7 +10,7 @@ from hypothesis import strategies as st
 from ryu.ofproto import ofproto_protocol, ofproto_v1_4, ofproto_v1_4_parser
 from ryu_flows import ryu_flow_mod
 
-from controller.flows.action import IN_PORT, LOCAL, Bits, DecTtl, Goto, Load, Move, Output, OutputBits, Spread
+from controller.flows.action import IN_PORT, LOCAL, Bits, DecTtl, Goto, Load, Move, Output, OutputBits, Spread, Tunnel
 from controller.flows.flow import Flow
 from controller.flows.match import Match
 from controller.pipeline.headers import HEADERS
@@ -42,9 +43,19 @@ PORTS = st.one_of(st.integers(1, 0xFEFF), st.sampled_from([LOCAL, IN_PORT]))
 SPREADS = st.builds(
     Spread, st.integers(0, 0xFFFF), st.lists(st.integers(1, 0xFEFF), min_size=1, max_size=9).map(tuple), bits()
 )
+TUNNELS = st.builds(Tunnel, st.lists(st.integers(0, 0xFFFFFFFF), min_size=1, max_size=5).map(tuple), PORTS)
 ACTIONS = st.one_of(
-    loads(), moves(), st.builds(Output, PORTS), st.builds(OutputBits, bits()), SPREADS, st.just(DecTtl())
+    loads(), moves(), st.builds(Output, PORTS), TUNNELS, st.builds(OutputBits, bits()), SPREADS, st.just(DecTtl())
 )
+
+
+def canonical(actions: list) -> bool:
+    """Whether copies into a tunnel are written as such, and as one."""
+    return not any(
+        (isinstance(b, Output) and isinstance(a, Load) and a.bits == Bits("tun_dst", 0, 32))
+        or (isinstance(a, Tunnel) and isinstance(b, Tunnel) and a.port == b.port)
+        for a, b in itertools.pairwise(actions)
+    )
 
 
 @st.composite
@@ -59,7 +70,7 @@ def matches(draw: Any) -> Match:
 
 @st.composite
 def flows(draw: Any) -> Flow:
-    actions = draw(st.lists(ACTIONS, max_size=5))
+    actions = draw(st.lists(ACTIONS, max_size=5).filter(canonical))
     goto = draw(st.one_of(st.just([]), st.integers(1, 253).map(lambda table: [Goto(table)])))
     return Flow(
         draw(st.integers(0, 253)), draw(st.integers(0, 65535)), draw(matches()), tuple(actions + goto),
