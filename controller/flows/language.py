@@ -1,7 +1,7 @@
 """The one way to write a flow. `flow()` checks the table's contract, so a flow that breaks it cannot be made."""
 
 import hashlib
-from functools import lru_cache
+from functools import cache, lru_cache
 
 from controller.flows.action import Action, Bits, DecTtl, Goto, Load, Move, Output, OutputBits, Spread, Tunnel
 from controller.flows.flow import Flow
@@ -52,6 +52,7 @@ def cookie(because: str) -> int:
     return COOKIE_MARK | int.from_bytes(hashlib.blake2b(because.encode(), digest_size=7).digest())
 
 
+@cache
 def bits(name: str) -> Bits:
     """All bits of a header or register field."""
     field = FIELDS.get(name)
@@ -66,6 +67,7 @@ def load(name: str, value: int) -> Load:
     return Load(target, value)
 
 
+@cache
 def move(source: str, target: str) -> Move:
     """Copy a header or field to the low bits of another that is at least as wide."""
     from_bits, to_bits = bits(source), bits(target)

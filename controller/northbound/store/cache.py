@@ -1,9 +1,10 @@
 """The store's tables as they are now, kept current row by row: one changed row costs one row."""
 
 from bisect import bisect_left
+from collections.abc import Mapping
 from dataclasses import replace
 from types import MappingProxyType
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from controller.model.kinds import assemble
 from controller.model.order import natural
@@ -77,7 +78,8 @@ class Cache:
         self._generations: dict[str, int] = {}
         self._contents: Contents | None = None
         self._snapshot: Snapshot | None = None
-        self._realized: MappingProxyType[str, Realization] | None = None
+        self._told: dict[str, _Told] = {}  # by row
+        self._realized: Mapping[str, Realization] | None = None
 
     def apply(self, updates: Updates) -> None:
         """Takes over one transaction's changes."""
@@ -91,6 +93,10 @@ class Cache:
             for uuid, change in updates.get(table.name, {}).items():
                 if "new" in change:
                     self._put(table, uuid)
+        for uuid, change in updates.get("Realization", {}).items():
+            self._told.pop(uuid, None)
+            if "new" in change:
+                self._told[uuid] = _told(self.rows["Realization"][uuid])
         if "Realization" in updates or self.front != front:
             self._realized = None
         self._contents = None
@@ -138,12 +144,15 @@ class Cache:
         assert self._snapshot is not None
         return self._snapshot
 
-    def realized(self) -> MappingProxyType[str, Realization]:
+    def realized(self) -> Mapping[str, Realization]:
         """By name of the bridge."""
         if self._realized is None:
-            rows, front = self.rows["Realization"].values(), self.front
-            self._realized = MappingProxyType({columns["name"]: realization(columns, front) for columns in rows})
+            self._realized = MappingProxyType(self.realized_at(self.front))
         return self._realized
+
+    def realized_at(self, front: int) -> dict[str, Realization]:
+        """The same if the bridges that keep up were there."""
+        return {told.name: told.at(front) for told in self._told.values()}
 
     def tokens(self) -> tuple[Token, ...]:
         """By id."""
@@ -178,15 +187,23 @@ class Cache:
         things.drop(uuid)
 
 
-def realization(columns: Row, front: int) -> Realization:
-    """What a row says of its bridge, which is at `front` unless it has a number of its own."""
-    return Realization(
-        int(columns["dpid"], 16),
-        next(iter(atoms(columns["generation"])), front),
-        next(iter(atoms(columns["error"])), None),
-        MappingProxyType(mapping(columns["errors"])),
-        frozenset(atoms(columns["waiting"])),
-    )
+class _Told(NamedTuple):
+    """A row of Realization: `own` is the bridge's own generation, None if it keeps up with the others."""
+
+    name: str
+    own: int | None
+    rest: Realization
+
+    def at(self, front: int) -> Realization:
+        generation = front if self.own is None else self.own
+        return self.rest if self.rest.generation == generation else replace(self.rest, generation=generation)
+
+
+def _told(columns: Row) -> _Told:
+    own = next(iter(atoms(columns["generation"])), None)
+    error = next(iter(atoms(columns["error"])), None)
+    errors, waiting = MappingProxyType(mapping(columns["errors"])), frozenset(atoms(columns["waiting"]))
+    return _Told(columns["name"], own, Realization(int(columns["dpid"], 16), own or 0, error, errors, waiting))
 
 
 def _token_id(token: Token) -> str:

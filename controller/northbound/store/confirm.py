@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from controller.model.realization import Realization
-from controller.northbound.store.cache import Cache, realization
+from controller.northbound.store.cache import Cache
 from controller.ovsdb import Operation, Row
 
 
@@ -19,14 +19,14 @@ def confirmations(cache: Cache, realizations: Mapping[str, Realization]) -> Iter
     front = max([cache.front, *(one.generation for one in told.values())])
     if front > cache.front:
         yield {"op": "update", "table": "Global", "where": [], "row": {"realized": front}}
-    rows = {columns["name"]: (uuid, columns) for uuid, columns in cache.rows["Realization"].items()}
+    then = cache.realized_at(front)  # what the rows will say by themselves
     for name, one in told.items():
-        if name not in rows:
+        if name not in then:
             yield {"op": "insert", "table": "Realization", "row": {"name": name, **_columns(one, front)}}
-        elif realization(rows[name][1], front) != one:
-            yield {"op": "update", "table": "Realization", "where": _is(rows[name][0]), "row": _columns(one, front)}
-    for name in rows.keys() - told.keys():
-        yield {"op": "delete", "table": "Realization", "where": _is(rows[name][0])}
+        elif then[name] != one:
+            yield {"op": "update", "table": "Realization", "where": _of(name), "row": _columns(one, front)}
+    for name in then.keys() - told.keys():
+        yield {"op": "delete", "table": "Realization", "where": _of(name)}
     yield from _freed(cache, told)
 
 
@@ -46,7 +46,7 @@ def _freed(cache: Cache, realizations: Mapping[str, Realization]) -> Iterator[Op
     confirmed = min((realizations[name].generation if name in realizations else 0 for name in bridges), default=None)
     for uuid, columns in cache.rows["Retired"].items():
         if confirmed is None or columns["generation"] <= confirmed:
-            yield {"op": "delete", "table": "Retired", "where": _is(uuid)}
+            yield {"op": "delete", "table": "Retired", "where": [["_uuid", "==", ["uuid", uuid]]]}
 
 
 def _columns(realization: Realization, front: int) -> Row:
@@ -59,5 +59,5 @@ def _columns(realization: Realization, front: int) -> Row:
     }
 
 
-def _is(uuid: str) -> list[object]:
-    return [["_uuid", "==", ["uuid", uuid]]]
+def _of(name: str) -> list[object]:
+    return [["name", "==", name]]
