@@ -20,7 +20,8 @@ class FromPort(NamedTuple):
 
 
 class FromVtep(NamedTuple):
-    """A network as it comes from one VTEP, at the other chassis with members ((dpid, tunnel port) pairs)."""
+    """A network as it comes from one VTEP, at the other chassis with members ((dpid, tunnel port) pairs). Whoever has
+    members of the VPC sends into all of its subnets."""
 
     receivers: tuple[tuple[int, int], ...]
     vni: int
@@ -35,7 +36,7 @@ def select(scope: SubnetScope) -> Iterator[tuple[Hashable, FromPort | FromVtep]]
     subnet = scope.subnet
     for port, chassis, ofport in scope.plugged():
         yield port.id, FromPort(chassis.int_dpid, ofport, subnet.vni, port.id)
-    for chassis in scope.present:
+    for chassis in scope.reach:
         receivers = tuple((other.int_dpid, other.tunnel_port) for other in scope.others(chassis))
         yield (chassis.name,), FromVtep(receivers, subnet.vni, chassis.vtep, subnet.id)
 

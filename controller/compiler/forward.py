@@ -40,12 +40,14 @@ SCOPES = (SubnetScope,)
 
 def select(scope: SubnetScope) -> Iterator[tuple[Hashable, RemoteMac | RemoteMembers]]:
     subnet = scope.subnet
-    others = {chassis.name: scope.others(chassis) for chassis in scope.present}
-    senders = {name: tuple((one.int_dpid, one.tunnel_port) for one in remote) for name, remote in others.items()}
+    senders = {
+        home.name: tuple((one.int_dpid, one.tunnel_port) for one in scope.reach if one is not home)
+        for home in scope.present
+    }
     for port, home, _ in scope.members:
         yield port.id, RemoteMac(senders[home.name], subnet.vni, port.mac, home.vtep, port.id)
     for chassis in scope.present:
-        vteps = tuple(other.vtep for other in others[chassis.name])
+        vteps = tuple(other.vtep for other in scope.others(chassis))
         yield (chassis.name,), RemoteMembers(chassis.int_dpid, chassis.tunnel_port, subnet.vni, vteps, subnet.id)
 
 

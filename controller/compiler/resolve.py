@@ -1,4 +1,4 @@
-"""ARP at the edge: every chassis with members of a subnet answers for every address of it."""
+"""ARP at the edge: every chassis with members of a subnet answers for every address of it, and for its gateway's."""
 
 from collections.abc import Hashable, Iterator
 from typing import NamedTuple
@@ -9,6 +9,7 @@ from controller.compiler.unit import Placed
 from controller.compiler.world import SubnetScope
 from controller.flows.language import flow, load, move
 from controller.flows.match import match
+from controller.model.addresses import GATEWAY_MAC
 from controller.pipeline.headers import ARP
 from controller.pipeline.tables import RESOLVE
 
@@ -40,6 +41,8 @@ def select(scope: SubnetScope) -> Iterator[tuple[Hashable, Address | OwnAddress]
     dpids, vni = tuple(chassis.int_dpid for chassis in scope.present), scope.subnet.vni
     for port, _, _ in scope.members:
         yield port.id, Address(dpids, vni, port.address, port.mac, port.id)
+    subnet = scope.subnet
+    yield (subnet.id,), Address(dpids, vni, subnet.gateway, GATEWAY_MAC, subnet.id)
     for port, chassis, ofport in scope.plugged():
         yield (port.id, "own"), OwnAddress(chassis.int_dpid, ofport, vni, port.address, port.id)
 

@@ -7,6 +7,7 @@ units only when the scope differs from the last one, so a change in one subnet c
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from controller.compiler.vpc import VpcScope, reach, vpcs
 from controller.model.fabric import Fabric
 from controller.model.placement import Chassis, Observed
 from controller.model.snapshot import Snapshot
@@ -35,11 +36,13 @@ class Member(NamedTuple):
 
 
 class SubnetScope(NamedTuple):
-    """A subnet, its members, and the chassis that have members, by name."""
+    """A subnet, its members, the chassis that have members, and those that have members of the VPC: the latter may
+    send into it. Chassis are in the order of their names."""
 
     subnet: Subnet
     members: tuple[Member, ...]
     present: tuple[Chassis, ...]
+    reach: tuple[Chassis, ...]
 
     def plugged(self) -> Iterator[tuple[Port, Chassis, int]]:
         """The members whose OpenFlow port is known."""
@@ -52,7 +55,7 @@ class SubnetScope(NamedTuple):
         return tuple(other for other in self.present if other is not chassis)
 
 
-Scope = FabricScope | ChassisScope | SubnetScope
+Scope = FabricScope | ChassisScope | SubnetScope | VpcScope
 
 
 def scopes(snapshot: Snapshot, observed: Observed) -> Iterator[tuple[str, Scope]]:
@@ -67,7 +70,12 @@ def scopes(snapshot: Snapshot, observed: Observed) -> Iterator[tuple[str, Scope]
         chassis = at[servers[port.instance]]
         ofport = observed.plugged.get((chassis.name, port.id))
         members.setdefault(port.subnet, []).append(Member(port, chassis, ofport))
+    present: dict[str, tuple[Chassis, ...]] = {}
     for subnet in snapshot.intent.subnets:
-        of_subnet = members.get(subnet.id, [])
-        names = sorted({member.chassis.name for member in of_subnet})
-        yield subnet.id, SubnetScope(subnet, tuple(of_subnet), tuple(at[name] for name in names))
+        names = sorted({member.chassis.name for member in members.get(subnet.id, ())})
+        present[subnet.id] = tuple(at[name] for name in names)
+    for vpc, scope in vpcs(snapshot.intent.subnets, present):
+        yield vpc, scope
+        senders = reach(scope)
+        for subnet, own in scope.subnets:
+            yield subnet.id, SubnetScope(subnet, tuple(members.get(subnet.id, ())), own, senders)
