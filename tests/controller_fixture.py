@@ -91,6 +91,7 @@ def every_kind() -> set[Flow]:
         Flow(3, 1, match(ip_src=(0x0A000000, 0xFF000000), ip_dst=1, ip_proto=1, **ip), spread, 5),
         Flow(3, 2, match(ip_proto=6, tcp_src=1, tcp_dst=(2, 0xFFFE), **ip), (Output(0xFF00 - 1),), 5),
         Flow(3, 3, match(ip_proto=17, udp_src=(0, 1), udp_dst=4789, **ip), (Output(1), Output(2)), 5),
+        Flow(3, 4, match(ip_proto=1, icmp_type=8, **ip), (Load(Bits("icmp_type", 0, 8), 0), Output(IN_PORT)), 5),
         Flow(4, 1, match(tun_id=(5, 0xFFFFFF), tun_src=6, tun_dst=(8, 8)), tunnel, 6),
         Flow(5, 1, match(reg0=1, reg1=(2, 3), reg2=(0, 1 << 31), reg3=5), (Load(reg, 0xFFF), Move(reg, reg)), 8),
         Flow(6, 1, match(in_port=1, **ip), (Load(Bits("reg0", 0, 32), 3), Load(Bits("ip_dst", 0, 8), 3), Output(1)), 8),

@@ -14,7 +14,7 @@ _DATAPATH = ofproto_protocol.ProtocolDesc(ofproto_v1_4.OFP_VERSION)
 _RANK = {name: rank for rank, name in enumerate(HEADERS)}
 _NAMES = {name: name for name in HEADERS} | {
     "tun_id": "tunnel_id", "tun_src": "tun_ipv4_src", "tun_dst": "tun_ipv4_dst", "ip_src": "ipv4_src",
-    "ip_dst": "ipv4_dst",
+    "ip_dst": "ipv4_dst", "icmp_type": "icmpv4_type",
 }  # fmt: skip
 
 

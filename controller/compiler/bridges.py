@@ -3,8 +3,9 @@
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from controller.compiler.unit import Placed
+from controller.compiler.unit import Selected
 from controller.compiler.world import ChassisScope, FabricScope
+from controller.flows.flow import Flow
 from controller.flows.language import misses
 from controller.model.fabric import Fabric
 from controller.model.placement import Chassis
@@ -19,10 +20,10 @@ class Bridge(NamedTuple):
 SCOPES = (FabricScope, ChassisScope)
 
 
-def select(scope: FabricScope | ChassisScope) -> Iterator[tuple[int, Bridge]]:
+def select(scope: FabricScope | ChassisScope) -> Iterator[Selected]:
     bridges = of_chassis(scope.chassis) if isinstance(scope, ChassisScope) else of_fabric(scope.fabric)
     for bridge in bridges:
-        yield bridge.dpid, bridge
+        yield bridge.dpid, (bridge.dpid,), bridge
 
 
 def of_fabric(fabric: Fabric) -> Iterator[Bridge]:
@@ -37,6 +38,5 @@ def of_chassis(chassis: Chassis) -> Iterator[Bridge]:
     yield Bridge(chassis.int_dpid, OVERLAY)
 
 
-def compile(view: Bridge) -> Iterator[Placed]:
-    for entry in misses(view.pipeline):
-        yield (view.dpid,), entry
+def compile(view: Bridge) -> Iterator[Flow]:
+    yield from misses(view.pipeline)

@@ -1,11 +1,12 @@
 """Where a packet's network comes from: the port of an instance, or the tunnel of a known VTEP."""
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from controller.compiler.address import ipv4
-from controller.compiler.unit import Placed
-from controller.compiler.world import SubnetScope, Tunnels, without
+from controller.compiler.unit import Selected
+from controller.compiler.world import SubnetScope, without
+from controller.flows.flow import Flow
 from controller.flows.language import flow, goto, load
 from controller.flows.match import match
 from controller.pipeline.fields import NETWORK
@@ -13,17 +14,16 @@ from controller.pipeline.tables import CLASSIFY, DELIVER, PORT_SECURITY
 
 
 class FromPort(NamedTuple):
-    dpid: int
     ofport: int
     vni: int
     because: str
 
 
 class FromVtep(NamedTuple):
-    """A network as it comes from the VTEP of the chassis `home` (dpid of its br-int), at the others with members."""
+    """A network as it comes from one VTEP through the VXLAN port `tunnel_port`. Whoever has members of the VPC sends
+    into all of its subnets."""
 
-    tunnels: Tunnels
-    home: int
+    tunnel_port: int
     vni: int
     vtep: str
     because: str
@@ -32,20 +32,20 @@ class FromVtep(NamedTuple):
 SCOPES = (SubnetScope,)
 
 
-def select(scope: SubnetScope) -> Iterator[tuple[Hashable, FromPort | FromVtep]]:
+def select(scope: SubnetScope) -> Iterator[Selected]:
     subnet = scope.subnet
     for port, chassis, ofport in scope.plugged():
-        yield port.id, FromPort(chassis.int_dpid, ofport, subnet.vni, port.id)
-    for chassis in scope.present:
-        yield (chassis.name,), FromVtep(scope.tunnels, chassis.int_dpid, subnet.vni, chassis.vtep, subnet.id)
+        yield port.id, (chassis.int_dpid,), FromPort(ofport, subnet.vni, port.id)
+    for chassis in scope.reach:
+        for tunnel_port, where in without(scope.receivers, chassis.int_dpid):
+            yield (chassis.name, tunnel_port), where, FromVtep(tunnel_port, subnet.vni, chassis.vtep, subnet.id)
 
 
-def compile(view: FromPort | FromVtep) -> Iterator[Placed]:
+def compile(view: FromPort | FromVtep) -> Iterator[Flow]:
     network = load(NETWORK.name, view.vni)
     if isinstance(view, FromPort):
         from_port = match(in_port=view.ofport)
-        yield (view.dpid,), flow(CLASSIFY, "port", from_port, network, goto(PORT_SECURITY), because=view.because)
+        yield flow(CLASSIFY, "port", from_port, network, goto(PORT_SECURITY), because=view.because)
         return
-    for port, dpids in without(view.tunnels, view.home):
-        from_vtep = match(in_port=port, tun_id=view.vni, tun_src=ipv4(view.vtep))
-        yield dpids, flow(CLASSIFY, "tunnel", from_vtep, network, goto(DELIVER), because=view.because)
+    from_vtep = match(in_port=view.tunnel_port, tun_id=view.vni, tun_src=ipv4(view.vtep))
+    yield flow(CLASSIFY, "tunnel", from_vtep, network, goto(DELIVER), because=view.because)

@@ -11,24 +11,23 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from controller.compiler.unit import Concern, Placed
+from controller.compiler.unit import Concern, Where
 from controller.compiler.world import Scope
 from controller.flows.flow import Flow
 from controller.flows.table import FlowTable
 
-Spread = Mapping[Flow, tuple[int, ...]]  # the bridges of each flow
-
 
 class Unit(NamedTuple):
-    """A view and the flows it was compiled to."""
+    """A view, the flows it was compiled to, and the bridges that get each of them."""
 
     view: Any
-    flows: Spread
+    flows: tuple[Flow, ...]
+    where: Where
 
 
 Units = Mapping[tuple[str, Hashable], Unit]  # by (concern, key)
 NO_UNITS: Units = MappingProxyType({})
-NO_FLOWS: Spread = MappingProxyType({})
+NO_UNIT = Unit(None, (), ())
 
 
 class Engine:
@@ -58,35 +57,29 @@ class Engine:
         for concern in self._concerns:
             if not isinstance(scope, concern.SCOPES):
                 continue
-            for key, view in concern.select(scope):
+            for key, where, view in concern.select(scope):
                 name = (concern.__name__, key)
                 known = before.get(name)
-                units[name] = known if known and known.view == view else Unit(view, _spread(concern.compile(view)))
+                if known is None or known.view != view:
+                    units[name] = Unit(view, tuple(concern.compile(view)), where)
+                else:
+                    units[name] = known if known.where == where else Unit(known.view, known.flows, where)
         return units
 
 
-def _spread(placed: Iterable[Placed]) -> Spread:
-    spread: dict[Flow, tuple[int, ...]] = {}
-    for dpids, flow in placed:
-        spread[flow] = spread[flow] + dpids if flow in spread else dpids
-    return spread
-
-
-def _pairs(before: Units, after: Units) -> Iterator[tuple[Spread, Spread]]:
-    """The flows of every unit that is not the same in both."""
+def _pairs(before: Units, after: Units) -> Iterator[tuple[Unit, Unit]]:
+    """Every unit that is not the same in both, as it was and as it is."""
     for name, unit in before.items():
-        other = after.get(name)
+        other = after.get(name, NO_UNIT)
         if other is not unit:
-            yield unit.flows, other.flows if other else NO_FLOWS
+            yield unit, other
     for name, unit in after.items():
         if name not in before:
-            yield NO_FLOWS, unit.flows
+            yield NO_UNIT, unit
 
 
-def _collect(flows: Spread, others: Spread, into: defaultdict[int, list[Flow]]) -> None:
-    """The flows that `others` does not have on the same bridges."""
-    for flow, dpids in flows.items():
-        known = others.get(flow, ())
-        if known != dpids:
-            for dpid in set(dpids).difference(known):
-                into[dpid].append(flow)
+def _collect(unit: Unit, other: Unit, into: defaultdict[int, list[Flow]]) -> None:
+    """The flows of the unit on the bridges where `other` has not the same."""
+    bridges = set(unit.where).difference(other.where) if unit.flows is other.flows else unit.where
+    for dpid in bridges:
+        into[dpid] += unit.flows

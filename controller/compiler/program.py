@@ -3,7 +3,8 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from controller.compiler import bridges, classify, deliver, forward, port_security, resolve, underlay
+from controller.compiler import (bridges, classify, deliver, forward, gateway, neighbour, port_security,
+                                 resolve, underlay)
 from controller.compiler.engine import Engine
 from controller.compiler.unit import Concern
 from controller.compiler.world import World
@@ -13,7 +14,9 @@ from controller.model.placement import Observed
 from controller.model.snapshot import Snapshot
 from controller.pipeline.tables import PIPELINES
 
-CONCERNS: tuple[Concern, ...] = (bridges, underlay, classify, port_security, resolve, forward, deliver)
+CONCERNS: tuple[Concern, ...] = (
+    bridges, underlay, classify, port_security, resolve, gateway, neighbour, forward, deliver,
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from controller.compiler import arp
 from controller.compiler.address import ipv4, mac, prefix
 from controller.compiler.paths import routes
-from controller.compiler.unit import Placed
+from controller.compiler.unit import Selected
 from controller.compiler.world import ChassisScope, FabricScope
 from controller.flows.action import LOCAL, Action, DecTtl, Output, OutputBits, Spread
 from controller.flows.flow import Flow
@@ -42,9 +42,9 @@ class Router(NamedTuple):
 SCOPES = (FabricScope, ChassisScope)
 
 
-def select(scope: FabricScope | ChassisScope) -> Iterator[tuple[str, Router]]:
+def select(scope: FabricScope | ChassisScope) -> Iterator[Selected]:
     if isinstance(scope, ChassisScope):
-        yield "br-phy", _br_phy(scope.chassis, scope.router_mac)
+        yield "br-phy", (scope.chassis.phy_dpid,), _br_phy(scope.chassis, scope.router_mac)
         return
     fabric = scope.fabric
     attached, links = defaultdict(list), defaultdict(list)
@@ -55,7 +55,7 @@ def select(scope: FabricScope | ChassisScope) -> Iterator[tuple[str, Router]]:
         links[link.b].append(link.b_port)
     best = routes(fabric, scope.down)
     for switch in fabric.switches:
-        yield switch.name, Router(
+        yield switch.name, (switch.dpid,), Router(
             switch.dpid, f"fabric/{switch.name}", fabric.router_mac, tuple(sorted(attached[switch.name])),
             tuple(sorted(links[switch.name])), best.get(switch.name, ()),
         )  # fmt: skip
@@ -68,17 +68,16 @@ def _br_phy(chassis: Chassis, router_mac: str) -> Router:
     return Router(chassis.phy_dpid, reason, router_mac, (vtep,), chassis.uplinks, everywhere)
 
 
-def compile(view: Router) -> Iterator[Placed]:
+def compile(view: Router) -> Iterator[Flow]:
     for attached in view.attached:
-        for entry in _attachment(attached, view.router_mac):
-            yield (view.dpid,), entry
+        yield from _attachment(attached, view.router_mac)
     for port in view.links:
         of_link = match(in_port=port, eth_type=IPV4)
-        yield (view.dpid,), flow(ADMIT, "link", of_link, goto(ROUTE), because=view.because)
+        yield flow(ADMIT, "link", of_link, goto(ROUTE), because=view.because)
     for cidr, ports in view.routes:
         number, mask = prefix(cidr)
         to_prefix = match(eth_type=IPV4, ip_dst=(number, mask))
-        yield (view.dpid,), flow(
+        yield flow(
             ROUTE, "prefix", to_prefix, *_towards(ports, view.dpid), because=view.because, rank=mask.bit_count()
         )
 

@@ -1,10 +1,10 @@
 """The contract between the engine and the concerns.
 
-A concern is a module with two functions. `select(scope)` yields a (key, view) pair per object it is concerned with, for
-scopes of the kinds it names in SCOPES; the key is unique within concern and scope, and the view is a frozen value that
-holds *everything* `compile` may look at. `compile(view)` yields the flows, each with the bridges it belongs on. An
-equal view means equal flows, so the engine reuses them: a dependency is an argument and cannot be forgotten. To abuse
-it, read anything that is not in the view.
+A concern is a module with two functions. `select(scope)` yields per object it is concerned with a key, where its flows
+belong, and a view, for scopes of the kinds it names in SCOPES; the key is unique within concern and scope, and the view
+is a frozen value that holds *everything* `compile` may look at. `compile(view)` yields the flows, the same for every
+bridge that gets them. An equal view means equal flows, so the engine reuses them: a dependency is an argument and
+cannot be forgotten. To abuse it, read anything that is not in the view.
 """
 
 from collections.abc import Hashable, Iterable
@@ -12,7 +12,8 @@ from typing import Any, Protocol
 
 from controller.flows.flow import Flow
 
-Placed = tuple[tuple[int, ...], Flow]  # dpids, and the flow that each of these bridges gets
+Where = tuple[int, ...]  # dpids, each once
+Selected = tuple[Hashable, Where, Any]  # key, where, view
 
 
 class Concern(Protocol):
@@ -23,6 +24,6 @@ class Concern(Protocol):
     @property
     def SCOPES(self) -> tuple[type, ...]: ...
 
-    def select(self, scope: Any) -> Iterable[tuple[Hashable, Any]]: ...
+    def select(self, scope: Any) -> Iterable[Selected]: ...
 
-    def compile(self, view: Any) -> Iterable[Placed]: ...
+    def compile(self, view: Any) -> Iterable[Flow]: ...

@@ -9,6 +9,7 @@ ADDRESS = r"[0-9]{1,3}(\.[0-9]{1,3}){3}"
 CIDR = ADDRESS + r"/([0-9]|[12][0-9]|3[0-2])"
 MAC = r"[0-9A-Fa-f]{2}(:[0-9A-Fa-f]{2}){5}"
 
+GATEWAY_MAC = "02:00:5e:00:01:01"  # of the gateway of every subnet, on every chassis
 SMALLEST_PREFIX = 30  # network, gateway, one instance, broadcast
 RESERVED = {
     IPv4Network("0.0.0.0/8"): "'this network', RFC 1122",

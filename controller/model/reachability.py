@@ -1,27 +1,33 @@
 """The policy in a tenant's words: who receives a frame that an instance sends.
 
 This is the definition that flow tables and running labs are judged by, so it knows nothing of either. The policy:
-a subnet is one layer-2 network and nothing leaves it. A port may send IPv4 and ARP, untagged, from its own MAC and its
-own address. ARP is answered at the edge on behalf of the port that is asked for, which never sees the question.
+a subnet is one layer-2 network, and what is sent to its gateway's MAC is routed to any address of the VPC; nothing
+leaves a VPC. A port may send IPv4 and ARP, untagged, from its own MAC and its own address. ARP is answered at the edge
+on behalf of the port or gateway that is asked for, and so are echo requests to a gateway.
 """
 
 from collections import defaultdict
 from dataclasses import dataclass
 from enum import StrEnum
 
+from controller.model.addresses import GATEWAY_MAC
 from controller.model.snapshot import Intent
 from controller.model.tenancy import Port
 
 ETH_IPV4 = 0x0800
 ETH_ARP = 0x0806
 ARP_REQUEST = 1
+ICMP = 1  # ip_proto
+ECHO_REQUEST = 8  # icmp_type
+DEFAULT_TTL = 64
 
 
 @dataclass(frozen=True, slots=True)
 class Packet:
     """An Ethernet frame as the port `port` (a port id) sends it; None where the frame has no such header.
 
-    MACs are lower case with colons, addresses dotted decimal, `vlan` is the VLAN id of an 802.1Q tag (0 is a tag too).
+    MACs are lower case with colons, addresses dotted decimal, `vlan` is the VLAN id of an 802.1Q tag (0 is a tag too);
+    a TTL that is not said is DEFAULT_TTL.
     """
 
     port: str
@@ -38,14 +44,18 @@ class Packet:
     arp_spa: str | None = None
     arp_tpa: str | None = None
     vlan: int | None = None
+    icmp_type: int | None = None
+    ip_ttl: int | None = None
 
 
 class Reason(StrEnum):
     """Why a frame goes where it goes, or why it does not."""
 
     DELIVERED = "delivered"
+    ROUTED = "routed by the gateway"
     BROADCAST = "broadcast in the subnet"
     ARP_ANSWERED = "arp answered at the edge"
+    ECHO_ANSWERED = "echo answered by the gateway"
     UNKNOWN_SENDER = "no such port"
     VLAN_TAG = "vlan tag not allowed"
     SPOOFED_MAC = "spoofed mac"
@@ -56,13 +66,16 @@ class Reason(StrEnum):
     NO_SUCH_ADDRESS = "no such address in the subnet"
     NO_SUCH_MAC = "no such mac in the subnet"
     TO_ITSELF = "addressed to the sender itself"
+    TO_GATEWAY = "a gateway answers echo requests only"
+    NO_ROUTE = "no such address in the vpc"
+    TTL_EXPIRED = "ttl expired at the gateway"
     PROTOCOL = "protocol not allowed"
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """`receivers` are the ids of the ports that get the frame; `answer_mac` is the MAC in the ARP reply that the sender
-    alone gets, or None when there is no reply."""
+    """`receivers` are the ids of the ports that get the frame; `answer_mac` is the MAC that the edge answers with (ARP,
+    echo), to the sender alone, or None when it does not answer."""
 
     receivers: frozenset[str]
     answer_mac: str | None
@@ -79,6 +92,8 @@ class Reachability:
             self._members[port.subnet].append(port)
         self._by_mac = {(port.subnet, port.mac): port for port in intent.ports}
         self._by_address = {(port.subnet, port.address): port for port in intent.ports}
+        self._in_vpc = {(_vpc(port), port.address): port for port in intent.ports}
+        self._gateways = {(subnet.vpc, subnet.gateway): subnet.id for subnet in intent.subnets}
 
     def verdict(self, packet: Packet) -> Verdict:
         """Who receives `packet`: there is a verdict on every frame, also on one that makes no sense."""
@@ -103,6 +118,8 @@ class Reachability:
             return _dropped(Reason.ARP_NOT_A_REQUEST)
         if packet.arp_tpa == sender.address:
             return _dropped(Reason.ARP_OWN_ADDRESS)
+        if self._gateways.get((_vpc(sender), packet.arp_tpa or "")) == sender.subnet:
+            return Verdict(frozenset(), GATEWAY_MAC, Reason.ARP_ANSWERED)
         asked = self._by_address.get((sender.subnet, packet.arp_tpa or ""))
         if asked is None:
             return _dropped(Reason.NO_SUCH_ADDRESS)
@@ -114,12 +131,30 @@ class Reachability:
         if is_group(packet.eth_dst):
             others = frozenset(port.id for port in self._members[sender.subnet] if port is not sender)
             return Verdict(others, None, Reason.BROADCAST)
+        if packet.eth_dst == GATEWAY_MAC:
+            return self._routed(sender, packet)
         if packet.eth_dst == sender.mac:
             return _dropped(Reason.TO_ITSELF)
         receiver = self._by_mac.get((sender.subnet, packet.eth_dst))
         if receiver is None:
             return _dropped(Reason.NO_SUCH_MAC)
         return Verdict(frozenset({receiver.id}), None, Reason.DELIVERED)
+
+    def _routed(self, sender: Port, packet: Packet) -> Verdict:
+        """Addresses are unique within a VPC. Every gateway of it answers for itself, whatever the TTL is."""
+        target = _vpc(sender), packet.ip_dst or ""
+        if target in self._gateways:
+            if (packet.ip_proto, packet.icmp_type) == (ICMP, ECHO_REQUEST):
+                return Verdict(frozenset(), GATEWAY_MAC, Reason.ECHO_ANSWERED)
+            return _dropped(Reason.TO_GATEWAY)
+        receiver = self._in_vpc.get(target)
+        if receiver is None:
+            return _dropped(Reason.NO_ROUTE)
+        if receiver is sender:
+            return _dropped(Reason.TO_ITSELF)
+        if (DEFAULT_TTL if packet.ip_ttl is None else packet.ip_ttl) <= 1:
+            return _dropped(Reason.TTL_EXPIRED)
+        return Verdict(frozenset({receiver.id}), None, Reason.ROUTED)
 
 
 def may_reach(intent: Intent, packet: Packet) -> Verdict:
@@ -130,6 +165,10 @@ def may_reach(intent: Intent, packet: Packet) -> Verdict:
 def is_group(mac: str) -> bool:
     """Whether a MAC is broadcast or multicast: the lowest bit of its first byte (IEEE 802, I/G bit)."""
     return bool(int(mac[:2], 16) & 1)
+
+
+def _vpc(port: Port) -> str:
+    return port.subnet.rpartition(".")[0]
 
 
 def _dropped(reason: Reason) -> Verdict:

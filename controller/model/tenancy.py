@@ -24,7 +24,8 @@ class Vpc:
 
 @dataclass(frozen=True, slots=True, order=True)
 class Subnet:
-    """A broadcast domain of a VPC. `vni` (24 bits) is its name on the wire; `gateway` is the first usable address."""
+    """A broadcast domain of a VPC. `vni` (24 bits) is its name on the wire; `gateway` is the first usable address;
+    every chassis answers for it and routes what is sent to it."""
 
     vpc: str
     name: str

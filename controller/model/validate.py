@@ -8,7 +8,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from ipaddress import IPv4Address, IPv4Network
 
-from controller.model.addresses import gateway, shown
+from controller.model.addresses import GATEWAY_MAC, gateway, shown
 from controller.model.encapsulation import MIN_TENANT_MTU, OVERHEAD_BYTES, VNI_COUNT, tenant_mtu
 from controller.model.grammar import closest
 from controller.model.parts import Elsewhere
@@ -48,6 +48,7 @@ def check_request(
         *_names_taken(request),
         *_unknown_subnets(request),
         *_bad_addresses(request),
+        *_gateways_mac(request),
         *_doubles(request),
         *_held(request, present),
         *_full_subnets(request),
@@ -153,6 +154,12 @@ def _fault(ip: IPv4Address, network: IPv4Network) -> str | None:
         gateway(network): "gateway's address",
     }
     return f"{ip} is the {taken[ip]} of {network}" if ip in taken else None
+
+
+def _gateways_mac(request: Request) -> Iterator[Problem]:
+    for instance in request.instances:
+        if instance.mac == GATEWAY_MAC:
+            yield Problem((*instance.path, "mac"), f"{GATEWAY_MAC} is the MAC of every gateway", "choose another")
 
 
 def _doubles(request: Request) -> Iterator[Problem]:

@@ -23,7 +23,7 @@ class Field:
         return self.low + self.width - 1
 
 
-NETWORK = Field("network", "reg0", 0, 24, "the subnet a packet belongs to, as its VNI; the label that proofs follow")
+NETWORK = Field("network", "reg0", 0, 24, "the subnet a packet is in, as its VNI; the label that proofs follow")
 NEXT_HOP = Field("next_hop", "reg1", 0, 16, "the port that the equal-cost choice fell on")
 
 FIELDS = {field.name: field for field in (NETWORK, NEXT_HOP)}

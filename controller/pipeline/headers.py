@@ -21,7 +21,7 @@ class Header:
 
 
 IPV4, ARP = 0x0800, 0x0806
-TCP, UDP = 6, 17
+ICMP, TCP, UDP = 1, 6, 17
 _IP = (("eth_type", IPV4),)
 _ARP = (("eth_type", ARP),)
 
@@ -40,6 +40,7 @@ def _headers() -> dict[str, Header]:
         Header("tcp_dst", 16, OPENFLOW_BASIC, 14, requires=(*_IP, ("ip_proto", TCP))),
         Header("udp_src", 16, OPENFLOW_BASIC, 15, requires=(*_IP, ("ip_proto", UDP))),
         Header("udp_dst", 16, OPENFLOW_BASIC, 16, requires=(*_IP, ("ip_proto", UDP))),
+        Header("icmp_type", 8, OPENFLOW_BASIC, 19, requires=(*_IP, ("ip_proto", ICMP))),
         Header("arp_op", 16, OPENFLOW_BASIC, 21, requires=_ARP),
         Header("arp_spa", 32, OPENFLOW_BASIC, 22, "ipv4", _ARP),
         Header("arp_tpa", 32, OPENFLOW_BASIC, 23, "ipv4", _ARP),

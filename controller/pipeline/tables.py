@@ -97,31 +97,49 @@ PORT_SECURITY = Table(
     "A port sends untagged IPv4 and ARP, from its own MAC and its own address, and nothing else.",
     matches=(NETWORK.name, "in_port", "eth_src", "eth_type", "vlan_vid", "ip_src", "arp_sha", "arp_spa"),
     bands=(Band("own", 100), MISS),
-    next=("resolve", "forward"),
+    next=("resolve", "gateway"),
 )
 RESOLVE = Table(
     "resolve", 2, "resolve",
-    "Answers ARP requests for the addresses of the network in the target's place; no request travels.",
+    "Answers ARP requests for the addresses of the network, and its gateway's, in the target's place; no request "
+    "travels.",
     matches=(NETWORK.name, "in_port", "eth_type", "arp_op", "arp_tpa"),
     bands=(Band("own_address", 200), Band("address", 100), MISS),
     writes=ARP_REPLY, emits=True,
 )
+GATEWAY = Table(
+    "gateway", 3, "gateway",
+    "The gateway of a subnet: what is sent to its MAC goes on in the subnet of the same VPC that has the address. "
+    "Everything else stays in its network.",
+    matches=(NETWORK.name, "eth_dst", "eth_type", "ip_dst"),
+    bands=(Band("prefix", 100, 33), MISS),
+    writes=(NETWORK.name,), next=("neighbour", "forward"), miss="forward",
+)
+NEIGHBOUR = Table(
+    "neighbour", 4, "neighbour",
+    "The last step of routing: the MAC of the address, the gateway's own MAC as source, one less TTL. Answers echo "
+    "requests to the gateway itself.",
+    matches=(NETWORK.name, "eth_type", "ip_dst", "ip_proto", "icmp_type"),
+    bands=(Band("own_address", 200), Band("address", 100), MISS),
+    writes=("eth_dst", "eth_src", "ip_dst", "ip_src", "icmp_type"), next=("forward",), emits=True,
+)
 FORWARD = Table(
-    "forward", 3, "forward",
+    "forward", 5, "forward",
     "Sends unicast to the one VTEP that has the MAC, multicast to the VTEPs with members; the rest is local.",
     matches=(NETWORK.name, "eth_dst"),
     bands=(Band("unicast", 200), Band("multicast", 100), MISS),
     writes=("tun_id", "tun_dst"), next=("deliver",), miss="deliver", emits=True,
 )
 DELIVER = Table(
-    "deliver", 4, "deliver",
+    "deliver", 6, "deliver",
     "Hands the packet to the local port with that MAC, multicast to every local member but the sender.",
     matches=(NETWORK.name, "eth_dst"),
     bands=(Band("unicast", 200), Band("multicast", 100), MISS),
     emits=True,
 )
 OVERLAY = Pipeline(
-    "overlay", "br-int of every chassis", (NETWORK,), (CLASSIFY, PORT_SECURITY, RESOLVE, FORWARD, DELIVER)
-)
+    "overlay", "br-int of every chassis", (NETWORK,),
+    (CLASSIFY, PORT_SECURITY, RESOLVE, GATEWAY, NEIGHBOUR, FORWARD, DELIVER),
+)  # fmt: skip
 
 PIPELINES = (UNDERLAY, OVERLAY)

@@ -1,8 +1,8 @@
 """The expected matrix: for every ordered pair of ports and every kind of probe, a frame and the policy's verdict on it.
 
-Each frame is aimed at the target as well as the sender can: with the target's MAC and address, also where these mean
-something else, or nothing, in the sender's own subnet. The verdict alone says what must happen, so tenants with equal
-addresses need no special case.
+Each frame is aimed at the target as well as the sender can: with the target's address, and with its MAC in the sender's
+own subnet or through the gateway elsewhere, also where these mean something else, or nothing, in the sender's VPC. The
+verdict alone says what must happen, so tenants with equal addresses need no special case.
 """
 
 from collections.abc import Iterator, Mapping
@@ -11,13 +11,15 @@ from enum import StrEnum
 from itertools import count, permutations
 from typing import Any
 
-from controller.model.reachability import ARP_REQUEST, ETH_ARP, ETH_IPV4, Packet, Reachability, Verdict
+from controller.model.addresses import GATEWAY_MAC
+from controller.model.reachability import (ARP_REQUEST, ECHO_REQUEST, ETH_ARP, ETH_IPV4, ICMP, Packet, Reachability,
+                                           Verdict)
 from controller.model.snapshot import Intent
 from controller.model.tenancy import Port
 
 BROADCAST_MAC = "ff:ff:ff:ff:ff:ff"
 BROADCAST_ADDRESS = "255.255.255.255"
-ICMP, TCP, UDP = 1, 6, 17  # IANA protocol numbers
+TCP, UDP = 6, 17  # IANA protocol numbers
 TCP_PORT, UDP_PORT, ROCE_PORT, VXLAN_PORT = 7000, 7001, 4791, 4789
 SOURCE_PORT = 49152  # first of the dynamic ports (RFC 6335)
 NO_MACS = 0x02_00_00_00_00_FE  # where to look for MACs that are nobody's
@@ -32,6 +34,8 @@ class Kind(StrEnum):
     UDP = "udp"
     ROCEV2 = "rocev2"
     BROADCAST = "broadcast"
+    GATEWAY = "gateway"
+    ACROSS_SUBNETS = "across-subnets"
     UNKNOWN_UNICAST = "unknown-unicast"
     SPOOFED_MAC = "spoofed-mac"
     SPOOFED_IP = "spoofed-ip"
@@ -113,11 +117,14 @@ class _Aim:
     def shots(self, source: Port, target: Port) -> Iterator[tuple[Kind, Shot]]:
         udp = _ipv4(source, target, UDP, UDP_PORT)
         yield Kind.ARP, (_arp(source, target), None)
-        yield Kind.ICMP, (_ipv4(source, target, ICMP, None), None)
+        yield Kind.ICMP, (_echo(source, target), None)
         yield Kind.TCP, (_ipv4(source, target, TCP, TCP_PORT), None)
         yield Kind.UDP, (udp, None)
         yield Kind.ROCEV2, (_ipv4(source, target, UDP, ROCE_PORT), None)
         yield Kind.BROADCAST, (replace(udp, eth_dst=BROADCAST_MAC, ip_dst=BROADCAST_ADDRESS), None)
+        gateway = self._subnets[target.subnet].gateway
+        yield Kind.GATEWAY, (replace(_echo(source, target), eth_dst=GATEWAY_MAC, ip_dst=gateway), None)
+        yield Kind.ACROSS_SUBNETS, (replace(udp, eth_dst=target.mac), None)
         yield Kind.UNKNOWN_UNICAST, (replace(udp, eth_dst=self._nobody), None)
         yield Kind.SPOOFED_MAC, (replace(udp, eth_src=self._other_mac(source, target)), None)
         yield Kind.SPOOFED_IP, (replace(udp, ip_src=self._other_address(source, target)), None)
@@ -145,11 +152,11 @@ class _Aim:
 
 
 def _ipv4(source: Port, target: Port, protocol: int, l4_dst: int | None) -> Packet:
-    """From the source's own addresses to the target's, good in every way if the two share a subnet."""
+    """From the source's own addresses to the target's, good in every way if the two share a VPC."""
     return Packet(
         port=source.id,
         eth_src=source.mac,
-        eth_dst=target.mac,
+        eth_dst=target.mac if source.subnet == target.subnet else GATEWAY_MAC,
         eth_type=ETH_IPV4,
         ip_src=source.address,
         ip_dst=target.address,
@@ -157,6 +164,10 @@ def _ipv4(source: Port, target: Port, protocol: int, l4_dst: int | None) -> Pack
         l4_src=None if l4_dst is None else SOURCE_PORT,
         l4_dst=l4_dst,
     )
+
+
+def _echo(source: Port, target: Port) -> Packet:
+    return replace(_ipv4(source, target, ICMP, None), icmp_type=ECHO_REQUEST)
 
 
 def _arp(source: Port, target: Port) -> Packet:

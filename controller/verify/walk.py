@@ -51,7 +51,7 @@ class Walk:
             if emission.port == chassis.tunnel_port:
                 receivers |= self._from_tunnel(emission, chassis.vtep)
             elif emission.port == ofport:
-                answer = mac_text(emission.packet["arp_sha"])
+                answer = mac_text(emission.packet["eth_src"])
             else:
                 receivers.add(self._port_at[chassis.int_dpid, emission.port])
         return Arrival(frozenset(receivers), answer)
@@ -100,9 +100,9 @@ def header_values(packet: Packet) -> dict[str, int]:
         address = getattr(packet, name)
         if address is not None:
             values[name] = ipv4(address)
-    for name, value in (("ip_proto", packet.ip_proto), ("arp_op", packet.arp_op)):
-        if value is not None:
-            values[name] = value
+    for name in ("ip_proto", "icmp_type", "arp_op", "ip_ttl"):
+        if getattr(packet, name) is not None:
+            values[name] = getattr(packet, name)
     if packet.arp_sha is not None:
         values["arp_sha"] = mac(packet.arp_sha)
     return values

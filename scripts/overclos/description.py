@@ -87,10 +87,11 @@ def _options(section: Mapping[str, Any]) -> Options:
 
 def _instances(intent: Intent, mtu: int) -> list[InstanceSpec]:
     ports: dict[str, list[PortSpec]] = {instance.id: [] for instance in intent.instances}
-    lengths = {subnet.id: subnet.cidr.rpartition("/")[2] for subnet in intent.subnets}
+    subnets = {subnet.id: subnet for subnet in intent.subnets}
     for port in intent.ports:
-        address = f"{port.address}/{lengths[port.subnet]}"
-        ports[port.instance].append(PortSpec(port.id, port.name, port.mac, address))
+        subnet = subnets[port.subnet]
+        address = f"{port.address}/{subnet.cidr.rpartition('/')[2]}"
+        ports[port.instance].append(PortSpec(port.id, port.name, port.mac, address, subnet.gateway))
     return [InstanceSpec(one.id, one.server, mtu, tuple(ports[one.id])) for one in intent.instances]
 
 

@@ -9,8 +9,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from controller.compiler import program
+from controller.compiler.address import mac
 from controller.flows.evaluate import Outcome, Switch
 from controller.flows.text import flows_text, term_text
+from controller.model.addresses import GATEWAY_MAC
 from ovs_fixture import Namespace, PrivateOvs
 from worlds import CHASSIS, FABRIC, plug_all, snapshot, two_tenants
 
@@ -41,11 +43,12 @@ def ovs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PrivateOvs]:
 
 def macs() -> st.SearchStrategy[int]:
     known = [int(port.mac.replace(":", ""), 16) for port in INTENT.ports]
-    return st.sampled_from([*known, 0xFFFFFFFFFFFF, 0x01005E000001, 0x02DEAD000001])
+    return st.sampled_from([*known, 0xFFFFFFFFFFFF, 0x01005E000001, 0x02DEAD000001]) | st.just(mac(GATEWAY_MAC))
 
 
 def addresses() -> st.SearchStrategy[int]:
     texts = [port.address for port in INTENT.ports] + [item.address for item in FABRIC.attachments] + ["10.9.9.9"]
+    texts += [subnet.gateway for subnet in INTENT.subnets]
     return st.sampled_from([int.from_bytes(bytes(map(int, text.split(".")))) for text in texts])
 
 
@@ -54,8 +57,12 @@ def packets(draw: st.DrawFn) -> dict[str, int]:
     """A packet for either bridge; every header is near something that the flows match."""
     packet = {"in_port": draw(st.integers(1, 4)), "eth_src": draw(macs()), "eth_dst": draw(macs())}
     if draw(st.booleans()):
-        packet |= {"eth_type": 0x0800, "ip_src": draw(addresses()), "ip_dst": draw(addresses()), "ip_proto": 17,
-                   "udp_src": draw(st.integers(0, 65535)), "udp_dst": 4789, "ip_ttl": 64}  # fmt: skip
+        ttl = draw(st.sampled_from([0, 1, 2, 64]))
+        packet |= {"eth_type": 0x0800, "ip_src": draw(addresses()), "ip_dst": draw(addresses()), "ip_ttl": ttl}
+        if draw(st.booleans()):
+            packet |= {"ip_proto": 17, "udp_src": draw(st.integers(0, 65535)), "udp_dst": 4789}
+        else:
+            packet |= {"ip_proto": 1, "icmp_type": draw(st.sampled_from([0, 8]))}
     else:
         packet |= {"eth_type": 0x0806, "arp_op": draw(st.integers(1, 2)), "arp_sha": draw(macs()),
                    "arp_spa": draw(addresses()), "arp_tpa": draw(addresses())}  # fmt: skip

@@ -9,6 +9,7 @@ from xml.etree import ElementTree
 
 import pytest
 
+from controller.pipeline.tables import FORWARD
 from lab_fixture import SMALL, bridges, command_output, lab_name, ofctl, overclos, running, write
 from scripts.overclos import intent, lifecycle, ready
 from topologies.emulator.lab import Lab
@@ -45,7 +46,7 @@ def test_a_rule_broken_on_purpose_is_found_and_nothing_else(lab: Lab) -> None:
     mac = next(port.mac for port in snapshot.intent.ports if port.id == "red.prod.b.eth0")
     victim = next(c.b.port for c in lab.plan.cables if c.a.node == "blue.prod.a")
     vtep = lab.plan.switch_of("server-2").vtep.address
-    leak = f"table=3,priority=250,udp,reg0={vni:#x}/0xffffff,dl_dst={mac},udp_dst=4791"
+    leak = f"table={FORWARD.number},priority=250,udp,reg0={vni:#x}/0xffffff,dl_dst={mac},udp_dst=4791"
     onward = f"move:NXM_NX_REG0[0..23]->NXM_NX_TUN_ID[0..23],set_field:{vtep}->tun_dst,output:1"
     ofctl(lab, int_dpid(lab, "server-1"), "add-flow", f"{leak} actions=output:{victim},{onward}")
     try:

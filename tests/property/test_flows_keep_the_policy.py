@@ -4,6 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from controller.compiler import program
+from controller.model.addresses import GATEWAY_MAC
 from controller.model.reachability import Packet, may_reach
 from controller.model.snapshot import Intent
 from controller.pipeline.tables import CLASSIFY
@@ -26,13 +27,16 @@ def cases(draw: st.DrawFn) -> tuple[Intent, Packet]:
     common = {
         "port": sender.id,
         "eth_src": own_mac,
-        "eth_dst": draw(st.sampled_from(macs + GROUPS)),
+        "eth_dst": draw(st.sampled_from(macs + GROUPS) | st.just(GATEWAY_MAC)),
         "vlan": draw(st.none() | st.integers(0, 4095)) if not draw(mostly) else None,
     }
     match draw(st.sampled_from(["ipv4", "arp", "other"])):
         case "ipv4":
             target = draw(st.sampled_from(addresses))
             rest = {"eth_type": 0x0800, "ip_src": own_address, "ip_dst": target, "ip_proto": 17}
+            if draw(st.booleans()):
+                rest |= {"ip_proto": 1, "icmp_type": draw(st.sampled_from([0, 8, 13]))}
+            rest["ip_ttl"] = draw(st.none() | st.integers(0, 255))
         case "arp":
             sha = sender.mac if draw(mostly) else draw(st.sampled_from(macs))
             target = draw(st.sampled_from(addresses))

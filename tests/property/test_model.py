@@ -11,12 +11,15 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import labs
+from controller.model.addresses import GATEWAY_MAC
 from controller.model.allocate import allocate
 from controller.model.codec import CodecError, from_json, to_json
 from controller.model.fabric import Fabric
+from controller.model.parts import part
 from controller.model.problem import InvalidIntent
 from controller.model.reachability import ARP_REQUEST, ETH_ARP, ETH_IPV4, Packet, Reachability, may_reach
 from controller.model.snapshot import Intent, Snapshot
+from controller.model.tenancy import Port
 from controller.model.validate import validate
 from controller.northbound.labfile import LabFileError, parse
 from controller.verify.matrix import matrix
@@ -127,17 +130,24 @@ def test_anything_at_all_gets_an_answer_and_never_an_exception(data: Any) -> Non
         _assert_unique(intent)
 
 
+def _vpc(port: Port) -> str:
+    return port.instance.rpartition(".")[0]
+
+
 def _packets(intent: Intent) -> st.SearchStrategy[Packet]:
     """Frames made of the intent's own addresses, so that many of them are honest, and of others."""
-    others = ["ff:ff:ff:ff:ff:ff", "01:00:5e:00:00:01", "02:00:00:00:00:fe"]
+    others = ["ff:ff:ff:ff:ff:ff", "01:00:5e:00:00:01", "02:00:00:00:00:fe", GATEWAY_MAC]
     macs = st.sampled_from([port.mac for port in intent.ports] + others)
-    addresses = st.none() | st.sampled_from([port.address for port in intent.ports] + ["10.9.9.9"])
+    addresses = st.none() | st.sampled_from(
+        [port.address for port in intent.ports] + [subnet.gateway for subnet in intent.subnets] + ["10.9.9.9"]
+    )
 
     def honest(packet: Packet) -> Packet:
         port = next(port for port in intent.ports if port.id == packet.port)
         return Packet(
-            port.id, port.mac, packet.eth_dst, packet.eth_type, port.address, packet.ip_dst, arp_op=packet.arp_op,
-            arp_sha=port.mac, arp_spa=port.address, arp_tpa=packet.arp_tpa,
+            port.id, port.mac, packet.eth_dst, packet.eth_type, port.address, packet.ip_dst, packet.ip_proto,
+            arp_op=packet.arp_op, arp_sha=port.mac, arp_spa=port.address, arp_tpa=packet.arp_tpa,
+            icmp_type=packet.icmp_type, ip_ttl=packet.ip_ttl,
         )  # fmt: skip
 
     any_packet = st.builds(
@@ -154,13 +164,15 @@ def _packets(intent: Intent) -> st.SearchStrategy[Packet]:
         arp_spa=addresses,
         arp_tpa=addresses,
         vlan=st.none() | st.integers(0, 4095),
+        icmp_type=st.none() | st.sampled_from([0, 8]),
+        ip_ttl=st.none() | st.integers(0, 255),
     )
     return any_packet | any_packet.map(honest)
 
 
 @given(labs.tenants(), st.data())
 @settings(max_examples=150, deadline=None)
-def test_no_packet_crosses_a_subnet_or_lies_about_its_sender(tenants: dict[str, Any], data: st.DataObject) -> None:
+def test_no_packet_leaves_its_vpc_or_lies_about_its_sender(tenants: dict[str, Any], data: st.DataObject) -> None:
     intent = allocate(tenants, labs.SERVERS)
     assume(intent.ports)
     packet = data.draw(_packets(intent))
@@ -168,11 +180,17 @@ def test_no_packet_crosses_a_subnet_or_lies_about_its_sender(tenants: dict[str, 
     ports = {port.id: port for port in intent.ports}
     sender = ports[packet.port]
     assert packet.port not in verdict.receivers
-    assert all(ports[receiver].subnet == sender.subnet for receiver in verdict.receivers)
+    routed = packet.eth_dst == GATEWAY_MAC
+    inside = {port.id for port in intent.ports if _vpc(port) == _vpc(sender)}
+    assert verdict.receivers <= inside
+    assert routed or all(ports[receiver].subnet == sender.subnet for receiver in verdict.receivers)
     if verdict.receivers:
         assert (packet.eth_src, packet.ip_src, packet.eth_type) == (sender.mac, sender.address, ETH_IPV4)
         assert packet.vlan is None and verdict.answer_mac is None
-    if verdict.answer_mac is not None:
+    if verdict.answer_mac == GATEWAY_MAC:
+        gateways = {subnet.gateway for subnet in intent.subnets if subnet.vpc == _vpc(sender)}
+        assert (packet.arp_tpa if packet.eth_type == ETH_ARP else packet.ip_dst) in gateways
+    elif verdict.answer_mac is not None:
         (asked,) = [port for port in intent.ports if (port.subnet, port.address) == (sender.subnet, packet.arp_tpa)]
         assert asked is not sender and asked.mac == verdict.answer_mac
     assert verdict == Reachability(intent).verdict(packet)
@@ -186,8 +204,7 @@ def test_other_tenants_do_not_change_a_verdict(tenants: dict[str, Any], data: st
     assume(intent.ports)
     packet = data.draw(_packets(intent))
     vpc = packet.port.rsplit(".", 2)[0]
-    own = tuple(port for port in intent.ports if port.instance.rsplit(".", 1)[0] == vpc)
-    assert may_reach(intent, packet) == may_reach(Intent(ports=own), packet)
+    assert may_reach(intent, packet) == may_reach(part(intent, vpc), packet)
 
 
 @given(labs.tenants())
@@ -195,9 +212,9 @@ def test_other_tenants_do_not_change_a_verdict(tenants: dict[str, Any], data: st
 def test_the_matrix_never_expects_a_crossing(tenants: dict[str, Any]) -> None:
     intent = allocate(tenants, labs.SERVERS)
     probes = matrix(intent, {name: f"10.0.0.{number}" for number, name in enumerate(labs.SERVERS, 2)})
-    subnet = {port.id: port.subnet for port in intent.ports}
-    assert len(probes) == len(intent.ports) * (len(intent.ports) - 1) * 10 if intent.ports else not probes
-    assert all(subnet[one.source] == subnet[receiver] for one in probes for receiver in one.expect.receivers)
+    vpc = {port.id: port.subnet.rpartition(".")[0] for port in intent.ports}
+    assert len(probes) == len(intent.ports) * (len(intent.ports) - 1) * 12 if intent.ports else not probes
+    assert all(vpc[one.source] == vpc[receiver] for one in probes for receiver in one.expect.receivers)
 
 
 @given(labs.tenants(), st.integers(0, 2**63))

@@ -11,6 +11,7 @@ from topologies.emulator.netlink import Batch, Device, addresses, checksum_offlo
 from topologies.emulator.parts import Cable, End, LabPlan
 from topologies.emulator.plan import FIRST_INDEX, MANAGEMENT, MANAGEMENT_BRIDGE, MANAGEMENT_NET
 
+ANYWHERE = "0.0.0.0/0"
 BRIDGE_INDEX = 100_000  # of the Linux bridge in the management namespace
 _CARRIER_S, _LOOK_S = 2.0, 0.002
 
@@ -61,6 +62,8 @@ def _configure(end: End, batches: Mapping[str, Batch]) -> None:
         batches[end.netns].altname(end.index, end.altname)
     for address in end.addresses:
         batches[end.netns].address(end.index, address)
+    if end.gateway:
+        batches[end.netns].route(end.index, ANYWHERE, end.gateway)
     if end.rate_mbps:
         shaping.shape(batches[end.netns], end.index, end.rate_mbps)
 
@@ -71,6 +74,8 @@ def set_link(cable: Cable, opened: Opened, up: bool) -> None:
     for end in (cable.a, cable.b):
         batch = Batch()
         batch.set_up(end.index, up)
+        if up and end.gateway:  # the kernel forgets it with the link
+            batch.route(end.index, ANYWHERE, end.gateway)
         batch.send(opened[end.netns].channel)
     deadline = time.monotonic() + _CARRIER_S
     while up and not all(_running(end, opened) for end in (cable.a, cable.b)) and time.monotonic() < deadline:
@@ -123,6 +128,8 @@ def settle(ends: Iterable[End], opened: Opened) -> None:
             for cidr in end.addresses:
                 if cidr not in has:
                     batch.address(end.index, cidr)
+            if end.gateway:  # it went with the last address it could be reached from
+                batch.route(end.index, ANYWHERE, end.gateway)
             _settle_rate(end, shaping.effective(channel, end.index), batch)
         batch.send(channel)
 

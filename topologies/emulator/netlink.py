@@ -127,13 +127,14 @@ class Batch:
     def remove_address(self, index: int, cidr: str) -> None:
         self.add(RTM_DELADDR, SET, _address(index, cidr), cidr)
 
-    def route(self, index: int, cidr: str, gateway: str, source: str) -> None:
+    def route(self, index: int, cidr: str, gateway: str, source: str | None = None) -> None:
         """Route `cidr` to `gateway`, which need not be in any network of the device (onlink)."""
         host, length = cidr.split("/")
         body = struct.pack("=BBBBBBBBI", socket.AF_INET, int(length), 0, 0, _RT_TABLE_MAIN, _RTPROT_STATIC,
                            _RT_SCOPE_UNIVERSE, _RTN_UNICAST, _RTNH_F_ONLINK)
         for name, value in (("RTA_DST", host), ("RTA_GATEWAY", gateway), ("RTA_PREFSRC", source)):
-            body += attribute(_RTA[name], socket.inet_aton(value))
+            if value is not None:
+                body += attribute(_RTA[name], socket.inet_aton(value))
         self.add(RTM_NEWROUTE, REPLACE, body + attribute(_RTA["RTA_OIF"], number(index)), f"route {cidr}")
 
     def neighbour(self, index: int, address: str, mac: str) -> None:

@@ -15,12 +15,14 @@ VERSION = 1
 
 @dataclass(frozen=True, slots=True)
 class PortSpec:
-    """A network interface that an instance should have. `id` becomes `external_ids:iface-id`."""
+    """A network interface that an instance should have. `id` becomes `external_ids:iface-id`; `gateway` is where its
+    default route leads."""
 
     id: str
     name: str
     mac: str
     address: str
+    gateway: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +75,7 @@ class End:
     checksums: bool = False  # the sender completes checksums itself: needed behind a userspace datapath
     master: str | None = None  # a Linux bridge the device is a port of
     rate_mbps: float | None = None  # shaped by us with HTB; behind Open vSwitch its QoS record does it
+    gateway: str | None = None  # the default route's next hop
 
 
 @dataclass(frozen=True, slots=True)

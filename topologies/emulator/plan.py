@@ -190,7 +190,8 @@ def _instances(draft: _Draft, instances: list[InstanceSpec]) -> Iterator[Cable]:
         for spec in instance.ports:
             ofport = draft.ofport(instance.server, spec.id)
             inner = draft.end(instance.id, instance.id, spec.name, 0, mac=spec.mac, mtu=instance.mtu,
-                              addresses=(spec.address,), checksums=draft.options.datapath == "user")
+                              addresses=(spec.address,), checksums=draft.options.datapath == "user",
+                              gateway=spec.gateway)
             outer = draft.end(instance.server, instance.server, spec.id, ofport, mtu=instance.mtu)
             ids = {"iface-id": spec.id, "attached-mac": spec.mac}
             draft.plugs[instance.server].append(BridgePort(outer.device, ofport, external_ids=ids))

@@ -43,5 +43,14 @@ def icmp_answer(frame: bytes) -> str | None:
     return socket.inet_ntoa(body[12:16]) if kind == _ECHO_REPLY or kind in _ICMP_ERRORS else None
 
 
+def echo_reply(frame: bytes) -> str | None:
+    """The MAC that sent this frame, if it is an untagged ICMP echo reply."""
+    body = frame[14:]
+    if payload(frame)[0] != IPV4_TYPE or frame[12:14] != b"\x08\x00" or len(body) < 28 or body[9] != 1:
+        return None
+    at = (body[0] & 0x0F) * 4
+    return mac_text(frame[6:12]) if body[at:at + 1] == b"\0" else None
+
+
 def mac_text(address: bytes) -> str:
     return address.hex(":")

@@ -18,6 +18,7 @@ from topologies.probes.plan import Inner, Packet, Probe
 ARP_TYPE, IPV4_TYPE, VLAN_TYPE = 0x0806, 0x0800, 0x8100
 ICMP_PROTO, TCP_PROTO, UDP_PROTO = 1, 6, 17
 ROCE_PORT, VXLAN_PORT = 4791, 4789
+_ECHO_REQUEST = 8
 MINIMUM_FRAME = 60  # bytes without the frame check sequence, IEEE 802.3
 _ARP_FRAME = 42  # Ethernet 14 + ARP 28
 _SEND_ONLY = 0x04  # RC SEND ONLY: a BTH followed by nothing but payload
@@ -32,7 +33,9 @@ def _frame(packet: Packet, inner: Inner | None, token: bytes) -> bytes:
     if packet.eth_type == ARP_TYPE:
         layers = [_arp(packet), Raw(token.ljust(MINIMUM_FRAME - _ARP_FRAME, b"\0"))]
     elif packet.eth_type == IPV4_TYPE:
-        layers = [IP(src=packet.ip_src, dst=packet.ip_dst, proto=packet.ip_proto), *_transport(packet, inner, token)]
+        ttl = 64 if packet.ip_ttl is None else packet.ip_ttl
+        layers = [IP(src=packet.ip_src, dst=packet.ip_dst, proto=packet.ip_proto, ttl=ttl),
+                  *_transport(packet, inner, token)]
     else:
         layers = [Raw(token.ljust(MINIMUM_FRAME - 14, b"\0"))]
     if packet.vlan is None:
@@ -48,7 +51,8 @@ def _arp(packet: Packet) -> ARP:
 
 def _transport(packet: Packet, inner: Inner | None, token: bytes) -> list[Layer]:
     if packet.ip_proto == ICMP_PROTO:
-        return [ICMP(type="echo-request", id=int.from_bytes(token[10:12], "big"), seq=1), Raw(token)]
+        kind = _ECHO_REQUEST if packet.icmp_type is None else packet.icmp_type
+        return [ICMP(type=kind, id=int.from_bytes(token[10:12], "big"), seq=1), Raw(token)]
     if packet.ip_proto == TCP_PROTO:
         return [TCP(sport=packet.l4_src, dport=packet.l4_dst, flags="S"), Raw(token)]
     if packet.ip_proto != UDP_PROTO:

@@ -61,6 +61,8 @@ class Packet:
     arp_spa: str | None = None
     arp_tpa: str | None = None
     vlan: int | None = None
+    icmp_type: int | None = None
+    ip_ttl: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +75,8 @@ class Inner:
 
 @dataclass(frozen=True, slots=True)
 class Expect:
-    """Who has to get the frame (and nobody else), which MAC has to answer it (ARP), and why, in words."""
+    """Who has to get the frame (and nobody else), which MAC has to answer it in the network's own name (ARP,
+    echo to a gateway), and why, in words."""
 
     receivers: frozenset[str]
     answer_mac: str | None

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from topologies.probes.headers import ArpReply, arp_reply, icmp_answer
+from topologies.probes.headers import ArpReply, arp_reply, echo_reply, icmp_answer
 from topologies.probes.plan import Probe
 from topologies.probes.tokens import ANSWER, Token
 
@@ -18,10 +18,10 @@ _ARP_REQUEST = 1
 
 @dataclass(slots=True)
 class Evidence:
-    """What is known of one probe. `seen`: frames per endpoint; `answers`: ARP answers with our token per MAC, as the
-    sender got them; `plain_answers`: MACs of answers without token, which the sender's kernel may have asked for too;
-    `answered_by`: whoever else answered the sender; `troubles`: why it could not be sent, or not be exchanged;
-    `cut_off`: because its sender's device is down."""
+    """What is known of one probe. `seen`: frames per endpoint; `answers`: answers of the edge with our token (to ARP,
+    to echo requests to a gateway) per MAC, as the sender got them; `plain_answers`: MACs of answers without token,
+    which the sender's kernel may have asked for too; `answered_by`: whoever else answered the sender; `troubles`: why
+    it could not be sent, or not be exchanged; `cut_off`: because its sender's device is down."""
 
     sent: int = 0
     cut_off: bool = False
@@ -80,8 +80,9 @@ class Ledger:
         if probe.handshake and endpoint in (probe.source, probe.target):
             return  # a segment on the wire proves no TCP: the kernel may still refuse it (a bad checksum)
         reply, answered_by = arp_reply(frame), icmp_answer(frame)
-        if endpoint == probe.source and reply is not None:
-            evidence.answers[reply.sha] += 1
+        edge = reply.sha if reply else echo_reply(frame) if probe.expect.answer_mac else None
+        if endpoint == probe.source and edge is not None:
+            evidence.answers[edge] += 1
         elif endpoint == probe.source and (answered_by or token.leg == ANSWER):
             evidence.answered_by.add(answered_by or "a TCP connection")
         else:
@@ -141,7 +142,7 @@ def judge(probe: Probe, evidence: Evidence) -> dict[str, object]:
 def _leaks(probe: Probe, evidence: Evidence) -> list[str]:
     found = [f"leak: came back to its sender {name}" if name == probe.source else f"leak: arrived at {name}"
              for name in sorted(evidence.seen.keys() - probe.expect.receivers)]
-    found += [f"leak: ARP answered with {mac}" for mac in sorted(evidence.answer_macs - {probe.expect.answer_mac})]
+    found += [f"leak: answered from {mac}" for mac in sorted(evidence.answer_macs - {probe.expect.answer_mac})]
     if not probe.expect.receivers:
         found += [f"leak: answered by {who}" for who in sorted(evidence.answered_by)]
     return found
@@ -153,7 +154,7 @@ def _losses(probe: Probe, evidence: Evidence) -> list[str]:
     found = [f"loss: did not arrive at {name}, {times}{why}"
              for name in sorted(probe.expect.receivers - evidence.seen.keys())]
     if probe.expect.answer_mac is not None and probe.expect.answer_mac not in evidence.answer_macs:
-        found.append(f"loss: no ARP answer with {probe.expect.answer_mac}, {times}{why}")
+        found.append(f"loss: no answer from {probe.expect.answer_mac}, {times}{why}")
     return found
 
 
@@ -161,5 +162,5 @@ def _duplicates(probe: Probe, evidence: Evidence) -> list[str]:
     if probe.handshake:
         return []  # the kernel sends segments again as it sees fit
     counts = [(f"arrived at {name}", count) for name, count in sorted(evidence.seen.items())]
-    counts += [(f"ARP answered with {mac}", count) for mac, count in sorted(evidence.answers.items())]
+    counts += [(f"answered from {mac}", count) for mac, count in sorted(evidence.answers.items())]
     return [f"duplicate: {what} {count} times, sent {evidence.sent}" for what, count in counts if count > evidence.sent]

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from controller.model.addresses import GATEWAY_MAC
 from controller.model.allocate import allocate
 from controller.model.reachability import ETH_ARP, Packet, Reason, Verdict, is_group, may_reach
 
@@ -58,6 +59,56 @@ def test_equal_addresses_mean_the_own_tenants() -> None:
     dropped(replace(packet, eth_dst=MAC.format(3)), Reason.NO_SUCH_MAC)  # only red has it
 
 
+def test_arp_for_the_gateway_is_answered_whoever_else_is_asked_for() -> None:
+    answered = Verdict(frozenset(), GATEWAY_MAC, Reason.ARP_ANSWERED)
+    assert may_reach(INTENT, replace(ARP, arp_tpa="10.1.0.1")) == answered
+
+
+ROUTED = replace(IPV4, eth_dst=GATEWAY_MAC, ip_dst="10.1.1.11")
+ECHO = replace(ROUTED, ip_proto=1, l4_src=None, l4_dst=None, icmp_type=8)
+
+
+@pytest.mark.parametrize(("address", "name"), [("10.1.1.11", "d"), ("10.1.0.12", "b")])
+def test_what_is_sent_to_the_gateway_reaches_any_address_of_the_vpc(address: str, name: str) -> None:
+    for changes in ({}, {"ip_ttl": 2}, {"ip_proto": 1, "icmp_type": 8}):
+        packet = replace(ROUTED, ip_dst=address, **changes)
+        assert may_reach(INTENT, packet) == Verdict(to(name), None, Reason.ROUTED)
+
+
+def test_equal_addresses_are_routed_within_the_own_tenant() -> None:
+    assert may_reach(INTENT, replace(ROUTED, port="blue.v.x.eth0")).receivers == {"blue.v.z.eth0"}
+
+
+@pytest.mark.parametrize("address", ["10.1.0.1", "10.1.1.1"])
+@pytest.mark.parametrize("changes", [{}, {"ip_ttl": 1}, {"ip_ttl": 0}])
+def test_every_gateway_of_the_vpc_answers_echo_requests(address: str, changes: dict[str, object]) -> None:
+    answered = Verdict(frozenset(), GATEWAY_MAC, Reason.ECHO_ANSWERED)
+    assert may_reach(INTENT, replace(ECHO, ip_dst=address, **changes)) == answered
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"ip_dst": "10.1.0.1"}, Reason.TO_GATEWAY),
+        ({"ip_dst": "10.1.1.1", "ip_proto": 1, "icmp_type": 0}, Reason.TO_GATEWAY),
+        ({"ip_dst": "10.1.1.12"}, Reason.NO_ROUTE),
+        ({"ip_dst": "10.1.1.255"}, Reason.NO_ROUTE),
+        ({"ip_dst": "8.8.8.8"}, Reason.NO_ROUTE),
+        ({"ip_dst": "255.255.255.255"}, Reason.NO_ROUTE),
+        ({"ip_dst": "224.0.0.251"}, Reason.NO_ROUTE),
+        ({"ip_dst": "10.1.0.11"}, Reason.TO_ITSELF),
+        ({"ip_ttl": 1}, Reason.TTL_EXPIRED),
+        ({"ip_ttl": 0}, Reason.TTL_EXPIRED),
+        ({"ip_src": "10.1.0.12"}, Reason.SPOOFED_ADDRESS),
+        ({"eth_src": GATEWAY_MAC}, Reason.SPOOFED_MAC),
+        ({"vlan": 7}, Reason.VLAN_TAG),
+        ({"eth_type": 0x86DD}, Reason.PROTOCOL),
+    ],
+)
+def test_what_the_gateway_does_not_forward(changes: dict[str, object], reason: Reason) -> None:
+    dropped(replace(ROUTED, **changes), reason)
+
+
 @pytest.mark.parametrize(
     ("changes", "reason"),
     [
@@ -96,7 +147,7 @@ def test_arp_is_answered_at_the_edge_and_nobody_sees_it(mac: str) -> None:
     ("changes", "reason"),
     [
         ({"arp_tpa": "10.1.0.99"}, Reason.NO_SUCH_ADDRESS),
-        ({"arp_tpa": "10.1.0.1"}, Reason.NO_SUCH_ADDRESS),  # nothing routes yet
+        ({"arp_tpa": "10.1.1.1"}, Reason.NO_SUCH_ADDRESS),  # the gateway of the VPC's other subnet
         ({"arp_tpa": "10.1.1.11"}, Reason.NO_SUCH_ADDRESS),  # of the VPC's other subnet
         ({"arp_tpa": None}, Reason.NO_SUCH_ADDRESS),
         ({"arp_tpa": "10.1.0.11"}, Reason.ARP_OWN_ADDRESS),

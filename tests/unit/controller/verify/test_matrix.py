@@ -28,7 +28,7 @@ def probe(kind: Kind, source: str, target: str) -> Probe:
 def test_every_ordered_pair_and_every_kind_once() -> None:
     wanted = {(kind, source, target) for source in PORTS for target in PORTS if source != target for kind in Kind}
     assert Counter((one.kind, one.source, one.target) for one in PROBES) == Counter(wanted)
-    assert len(PROBES) == 16 * 15 * 10
+    assert len(PROBES) == 16 * 15 * 12
 
 
 def test_verdicts_are_the_policys() -> None:
@@ -36,17 +36,26 @@ def test_verdicts_are_the_policys() -> None:
     assert all(one.packet.port == one.source for one in PROBES)
 
 
-def test_nothing_crosses_a_subnet() -> None:
+def vpc(port: str) -> str:
+    return PORTS[port].subnet.rpartition(".")[0]
+
+
+def test_nothing_leaves_a_vpc_and_only_what_the_gateway_routes_leaves_a_subnet() -> None:
     for one in PROBES:
-        assert all(PORTS[receiver].subnet == PORTS[one.source].subnet for receiver in one.expect.receivers)
+        assert all(vpc(receiver) == vpc(one.source) for receiver in one.expect.receivers)
         assert one.source not in one.expect.receivers
+        if one.expect.reason is not Reason.ROUTED:
+            assert all(PORTS[receiver].subnet == PORTS[one.source].subnet for receiver in one.expect.receivers)
 
 
-def test_within_a_subnet_all_that_is_honest_arrives_at_the_target() -> None:
+def test_within_a_vpc_all_that_is_honest_arrives_at_the_target() -> None:
     for one in PROBES:
-        if PORTS[one.source].subnet == PORTS[one.target].subnet:
+        if vpc(one.source) == vpc(one.target):
             if one.kind in {Kind.ICMP, Kind.TCP, Kind.UDP, Kind.ROCEV2}:
                 assert one.expect.receivers == {one.target}
+            if one.kind is Kind.GATEWAY:
+                assert one.expect.reason is Reason.ECHO_ANSWERED
+        if PORTS[one.source].subnet == PORTS[one.target].subnet:
             if one.kind is Kind.BROADCAST:
                 assert one.target in one.expect.receivers
             if one.kind is Kind.ARP:
@@ -103,8 +112,9 @@ def test_lonely_ports_and_taken_macs() -> None:
     }
     intent = allocate(tenants, ["s1"])
     probes = matrix(intent, {"s1": "10.0.0.2"})
-    assert len(probes) == 20
-    assert all(not one.expect.receivers and one.expect.answer_mac is None for one in probes)
+    assert len(probes) == 24
+    assert not any(one.expect.receivers for one in probes)
+    assert {one.kind for one in probes if one.expect.answer_mac} == {Kind.GATEWAY}  # both subnets have the same one
     forged = next(one for one in probes if one.kind is Kind.FORGED_VXLAN)
     assert forged.packet.eth_dst == "02:00:00:00:01:00"
     assert {one.packet.ip_src for one in probes if one.kind is Kind.SPOOFED_IP} == {"10.1.0.1"}

@@ -111,6 +111,11 @@ def test_address_route_neighbour() -> None:
     [route] = decode(batch, rtmsg)
     assert (route["dst_len"], route["table"], route["flags"] & 4) == (8, 254, 4)
     assert route.get_attr("RTA_GATEWAY") == "169.254.0.1" and route.get_attr("RTA_OIF") == 3
+    batch = netlink.Batch()
+    batch.route(4, "0.0.0.0/0", "10.1.0.1")
+    [route] = decode(batch, rtmsg)
+    assert (route["dst_len"], route.get_attr("RTA_GATEWAY"), route.get_attr("RTA_OIF")) == (0, "10.1.0.1", 4)
+    assert route.get_attr("RTA_PREFSRC") is None
     batch.neighbour(3, "169.254.0.1", "02:00:5e:00:00:01")
     [neighbour] = decode(batch, ndmsg)
     assert (neighbour["ifindex"], neighbour["state"]) == (3, 0x80)

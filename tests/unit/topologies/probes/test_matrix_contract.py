@@ -1,6 +1,7 @@
 """The policy's matrix and the prober never import each other: here the document of one is read by the other."""
 
 import json
+from dataclasses import replace
 from typing import Any
 
 from worlds import two_tenants
@@ -26,7 +27,11 @@ def document() -> dict[str, Any]:
 
 
 def answer(probe: Probe) -> bytes:
-    """What the edge makes of an ARP request: the same frame turned round, padding and all."""
+    """What the edge makes of an ARP or echo request: the same frame turned round, padding and all."""
+    if probe.kind == "gateway":
+        turned = {"eth_src": probe.expect.answer_mac, "eth_dst": probe.packet.eth_src, "ip_src": probe.packet.ip_dst,
+                  "ip_dst": probe.packet.ip_src, "icmp_type": 0}
+        return build(replace(probe, packet=replace(probe.packet, **turned)), MINT.make(probe.id))
     frame, target = build(probe, MINT.make(probe.id)), bytes.fromhex((probe.expect.answer_mac or "").replace(":", ""))
     asker, question = frame[6:12], frame[14:]
     return asker + target + frame[12:14] + question[:6] + b"\0\2" + target + question[24:28] + asker + \
@@ -36,7 +41,7 @@ def answer(probe: Probe) -> bytes:
 def test_every_probe_of_a_matrix_is_read_and_built_and_a_perfect_network_passes() -> None:
     written = document()
     plan = parse(written)
-    assert len(plan.probes) == 6 * 5 * 10
+    assert len(plan.probes) == 6 * 5 * 12
     ledger = Ledger(plan.probes)
     for probe in plan.probes:
         frame = build(probe, MINT.make(probe.id))
