@@ -86,6 +86,10 @@ class Fleet:
             if connection is not None:
                 yield from self._advance(connection)
 
+    def attend(self, dpid: int) -> None:
+        """Lets `advance` look whether the switch's session has something to say."""
+        self._busy[dpid] = None
+
     def refused(self) -> Iterator[tuple[int, Flow, str]]:
         """(dpid, flow, the switch's words) of every flow that a connected switch does not take."""
         for dpid, connection in self._live.items():
