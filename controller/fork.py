@@ -2,15 +2,16 @@
 
 import gc
 import json
+import logging
 import os
 import signal
-import sys
 import traceback
 from collections.abc import Callable
 from typing import Any, NoReturn
 
 from eventlet.green import os as green_os
 
+LOG = logging.getLogger(__name__)
 _READ = 1 << 16
 _GENTLE = 10  # nice(2): switches and users come first
 
@@ -49,7 +50,9 @@ class Fork:
         if code < 0:
             raise ForkError(f"was killed by signal {-code} (is there enough memory?)")
         if code > 0:
-            raise ForkError(f"failed: {told.decode(errors='replace')}")
+            words = told.decode(errors="replace").strip() or "without a word"
+            LOG.error("process %d failed: %s", self._pid, words)
+            raise ForkError(f"failed: {words.splitlines()[-1]}")
         return json.loads(told)
 
 
@@ -61,9 +64,8 @@ def _work(work: Callable[[], Any], writing: int) -> NoReturn:
         try:
             told = json.dumps(work())
             code = 0
-        except Exception as error:
-            traceback.print_exc(file=sys.stderr)
-            told = f"{type(error).__name__}: {error}"
+        except Exception:
+            told = traceback.format_exc()
         with open(writing, "w", encoding="utf-8") as pipe:  # not os.write: eventlet's would wait in the parent's hub
             pipe.write(told)
     finally:

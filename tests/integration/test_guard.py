@@ -83,6 +83,7 @@ class Siege:
     def close(self) -> None:
         self.honest.kill()
         self.honest.communicate()
+        self.bench.away = {f"s{HONEST}"}
         self.bench.close()
 
 
