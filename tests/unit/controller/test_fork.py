@@ -46,7 +46,7 @@ def test_signals_to_it_are_not_the_parents() -> None:
 
 
 def test_errors_come_back_in_words_and_no_child_is_left() -> None:
-    with pytest.raises(ForkError, match="failed: ZeroDivisionError: division by zero"):
+    with pytest.raises(ForkError, match="failed: ZeroDivisionError"):
         Fork(lambda: 1 // 0).result()
     with pytest.raises(ForkError, match="failed: TypeError"):
         Fork(lambda: object()).result()
