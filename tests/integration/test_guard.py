@@ -133,6 +133,13 @@ def test_nonsense(siege: Siege) -> None:
     siege.unharmed("400 times nonsense")
 
 
+def test_mutants_and_cuts_of_what_switches_say(siege: Siege) -> None:
+    before = siege.use()
+    assert siege.peer("mutants", "600") == {"sent": 600}
+    siege.unharmed("600 mutants")
+    until(lambda: siege.use()["files"] <= before["files"], "the sockets are closed")
+
+
 def test_a_switch_of_another_version_is_told_so(siege: Siege) -> None:
     assert "this controller speaks OpenFlow 1.4 only" in siege.peer("wrong_version")["said"]
 

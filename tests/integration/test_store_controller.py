@@ -99,6 +99,11 @@ def with_tenant(base: Contents, name: str) -> Snapshot:
     return replace(base.snapshot, intent=replace(intent, tenants=(*intent.tenants, Tenant(name))))
 
 
+def with_subnet(base: Snapshot) -> Snapshot:
+    subnet = Subnet("red.prod", "web", "10.1.0.0/24", "10.1.0.1", 7)
+    return replace(base, intent=Intent((Tenant("red"),), (Vpc("red", "prod"),), (subnet,)))
+
+
 def says(word: str) -> Callable[[dict[str, Any]], bool]:
     return lambda status: any(line.startswith("snapshot: store: ") and word in line for line in status["waiting"])
 
@@ -122,6 +127,20 @@ def test_it_follows_and_tells_what_is_realised(bench: Bench) -> None:
     counters = bench.controller().ready(3)["counters"]
     bench.realized(at(3))
     assert counters["flow_mods"] == 0
+
+
+def test_what_was_deleted_while_it_was_away_goes_when_it_is_back(bench: Bench) -> None:
+    bench.commit(with_subnet(SNAPSHOT))
+    bench.controller().ready(1)
+    bench.controllers[-1].kill()
+    bench.program({flow(1, 2)})
+    bench.commit(SNAPSHOT)
+    assert len(bench.ovs.dump("s1")) == 2 and bench.store.contents().retired  # nobody has confirmed
+    counters = bench.controller().ready(2)["counters"]
+    assert (counters["flow_mods"], counters["bundles"]) == (1, 1)
+    bench.realized(at(2))
+    assert len(bench.ovs.dump("s1")) == 1
+    until(lambda: not bench.store.contents().retired, "the VNI is free again")
 
 
 def test_an_empty_store_makes_it_wait(bench: Bench) -> None:
