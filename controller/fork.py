@@ -9,6 +9,7 @@ import traceback
 from collections.abc import Callable
 from typing import Any, NoReturn
 
+from eventlet import hubs
 from eventlet.green import os as green_os
 
 LOG = logging.getLogger(__name__)
@@ -35,6 +36,7 @@ class Fork:
         if self._pid == 0:
             _work(work, writing)
         os.close(writing)
+        hubs.notify_opened(self._reading)  # whoever waits on an earlier file of this number waits in vain
         os.set_blocking(self._reading, False)
 
     def result(self) -> Any:

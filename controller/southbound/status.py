@@ -10,6 +10,7 @@ import logging
 import os
 import socket
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from types import MappingProxyType
 from typing import Any
 
@@ -81,10 +82,12 @@ class StatusSocket:
             pass  # the reader went away
         finally:
             self._readers -= 1
-            reader.close()
+            with suppress(OSError):
+                reader.shutdown(socket.SHUT_RDWR)  # ends the wait of _hear, which closes it
 
     def _hear(self, reader: socket.socket, telling: eventlet.greenthread.GreenThread, turn: Semaphore) -> None:
-        """Answers requests, and notices that a reader went away even while nothing changes."""
+        """Answers requests, and notices that a reader went away even while nothing changes. It alone closes: a number
+        that is used anew while eventlet still waits for its earlier file ends the process."""
         said = b""
         try:
             while more := reader.recv(4096):
@@ -94,8 +97,10 @@ class StatusSocket:
                     with turn:
                         reader.sendall(answer)
         except OSError:
-            pass  # closed already
-        telling.kill()
+            pass  # the reader went away
+        finally:
+            telling.kill()
+            reader.close()
 
     def _answer(self, line: bytes) -> bytes | None:
         name = line.decode(errors="replace").strip()

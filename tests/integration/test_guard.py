@@ -179,6 +179,12 @@ def test_floods(siege: Siege) -> None:
     assert siege.use()["rss_kib"] < before["rss_kib"] + 60_000
 
 
+def test_a_check_that_proves_all_starves_nobody(siege: Siege) -> None:
+    found = siege.controller.check()
+    assert found["ok"] and found["switches"].keys() == {"s1", f"s{HONEST}"}, found
+    siege.unharmed("a check")
+
+
 def test_a_second_connection_with_a_live_dpid(siege: Siege) -> None:
     siege.peer("reconnect", "20", hex(HONEST))
     assert any("second connection" in alarm for alarm in siege.controller.status()["alarms"])
