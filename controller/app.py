@@ -10,15 +10,15 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import eventlet
 from ryu import cfg
 
+from controller.checkup import Checkup, Engine, Witness
 from controller.feeds import Feed, FileFeed, NoFeed, SnapshotNews, StoreFeed
 from controller.model.placement import Observed
 from controller.model.realization import Realization
-from controller.model.snapshot import Snapshot
 from controller.northbound.store import Memory
 from controller.progress import Progress
 from controller.realized import realizations
@@ -47,21 +47,15 @@ _COALESCE_S = 0.02  # observations that come this close to one another are compi
 _DEATH = 70  # exit status when the loop dies: EX_SOFTWARE of sysexits.h
 
 
-class Engine(Protocol):
-    """What compiles: `controller.compiler.program.Compiler`, or a stand-in."""
-
-    def update(self, snapshot: Snapshot, observed: Observed) -> Any:
-        """A `controller.compiler.program.Program`."""
-
-
 class Daemon:
     """The working loop. It alone touches the fleet, so nothing in it needs a lock."""
 
     def __init__(self, switches: Switches, engine: Engine, settle_s: float) -> None:
         self._inbox = switches.inbox
-        self._engine = engine
+        self._engine = Witness(engine)
         self._fleet = Fleet()
         self._progress = Progress(self._fleet, switches.counters)
+        self.checkup = Checkup(self._engine, self._progress, self._inbox)
         self.feed: Feed = NoFeed(self._inbox)
         self._watches = Watches(self._progress, self._inbox)
         self._compiled: Any = None  # what the last program was compiled from
@@ -92,13 +86,14 @@ class Daemon:
                     self._changed = self._changed or time.monotonic()
         if self._may_compile():
             self._compile()
+        self.checkup.advance()
         begun = time.monotonic()
         for _ in self._fleet.advance():
             if time.monotonic() > begun + _SLICE_S:
                 eventlet.sleep(0)  # echo requests of other switches must not wait
                 begun = time.monotonic()
         if self._progress.settled:
-            self.feed.confirm(complete=not self._fleet.awaited())
+            self.feed.confirm(complete=not self._progress.awaited())
 
     def realizations(self) -> dict[str, Realization]:
         """How far every bridge of the snapshot in force is. Means nothing before the loop has settled."""
@@ -132,8 +127,7 @@ class Daemon:
         if snapshot is None:
             return False
         if not self._progress.settled:
-            heard = all(map(self._fleet.connection, self._progress.names))
-            heard = heard and not self._watches.blind(snapshot)
+            heard = all(map(self._fleet.connection, self._progress.names)) and not self._watches.blind(snapshot)
             assert self._settle_until is not None
             self._progress.settled = heard or time.monotonic() >= self._settle_until
         if not self._progress.settled:
@@ -202,7 +196,9 @@ class Overclos(Switches):
                 daemon.feed = StoreFeed(options.store, self.inbox, daemon.realizations, memory)
             elif options.snapshot:
                 daemon.feed = FileFeed(Path(options.snapshot), self.inbox)
-            status = StatusSocket(options.status_socket) if options.status_socket else None
+            status = None
+            if options.status_socket:
+                status = StatusSocket(options.status_socket, {"check": daemon.checkup.ask})
             _heed_signals(daemon.feed.refresh, status)
             daemon.run(status.publish if status else lambda _: None)
         except Exception:

@@ -20,7 +20,8 @@ overclos controller: an OpenFlow 1.4 controller (Open vSwitch) on Ryu.
 
 It listens on 127.0.0.1:6653 unless told otherwise. Each switch of the snapshot is read when it connects and gets only
 the difference, in one atomic bundle; a switch that the snapshot does not know gets nothing. Stopping the controller
-changes no flow. Further Ryu applications may be named, such as ryu.app.ofctl_rest.
+changes no flow. Further Ryu applications may be named, such as ryu.app.ofctl_rest. Ryu's REST has no access control: it
+listens on 127.0.0.1:8080 unless told otherwise (--wsapi-host, --wsapi-port).
 
 With --store it follows the store and writes back what every switch has confirmed. A store that is away, empty, another
 one or older than what was seen changes no flow either; --seen FILE remembers that beyond a restart (remove the file to
@@ -28,7 +29,8 @@ follow a store that was restored from a backup).
 
   kill -HUP PID          reads the snapshot file again
   kill PID               leaves at once, every switch goes on forwarding
-  socat - UNIX:SOCKET    shows the status, one JSON object per line on each change
+  socat - UNIX:SOCKET    shows the status, one JSON object per line on each change; the line `check` is answered with
+                         what `overclos controller --check SOCKET` shows
 
 """
 HOST, PORT = "127.0.0.1", 6653

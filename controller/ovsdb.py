@@ -193,6 +193,11 @@ class Database:
         schema: Mapping[str, Any] = self._call("get_schema", [self._name])
         return schema
 
+    def convert(self, schema: Mapping[str, Any]) -> None:
+        """Makes this the database's schema, its rows along with it, while everybody goes on using it; for clients that
+        do not know of conversions the server makes a new connection necessary. `convert` of ovsdb-server(7)."""
+        self._call("convert", [self._name, schema])
+
     def monitor(self, columns: Mapping[str, Sequence[str]]) -> Tables:
         """Asks for the rows of these tables with these columns, now and whenever they change."""
         wanted = {table: {"columns": list(names)} for table, names in columns.items()}

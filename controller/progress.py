@@ -112,6 +112,10 @@ class Progress:
             states[port] = "error" if port in errors else "ready" if done else "pending"
         return states
 
+    def awaited(self) -> bool:
+        """Whether the confirmation of a connected switch is still to come."""
+        return any(self.fleet.connection(dpid) is not None and not self._confirmed(dpid) for dpid in self.names)
+
     def _confirmed(self, dpid: int) -> bool:
         connection = self.fleet.connection(dpid)
         return connection is not None and connection.session.confirmed

@@ -25,6 +25,8 @@ class Bench:
         self.ovs = PrivateOvs(self.namespace, directory / "ovs")
         self.controllers: list[Controller] = []
         self.generation = 0
+        self.away: set[str] = set()  # switches that are not connected at the end of the test
+        self.unproven: str | None = None  # why the test ends without the daemon's proof, if it does
 
     def want(self, flows: dict[int, set[Flow]], because: dict[int, str] | None = None, **more: Any) -> int:
         """Writes program and snapshot of a new generation, and tells a running controller."""
@@ -58,10 +60,15 @@ class Bench:
         return seen
 
     def close(self) -> None:
-        for controller in self.controllers:
-            controller.kill()
-        self.ovs.close()
-        self.namespace.close()
+        """Ends everything; the last controller, if it runs, proves first that it holds what it should."""
+        try:
+            if self.controllers and self.unproven is None:
+                self.controllers[-1].prove_and_kill(self.away)
+        finally:
+            for controller in self.controllers:
+                controller.kill()
+            self.ovs.close()
+            self.namespace.close()
 
 
 def flow(port: int, out: int = 1, cookie: int = 7, table: int = 0, priority: int = 10) -> Flow:

@@ -11,7 +11,7 @@ from controller.compiler import program
 from controller.flows.text import flows_text
 from controller.model.placement import Observed
 from controller.model.snapshot import Snapshot
-from scripts.overclos import lifecycle
+from scripts.overclos import checking, lifecycle
 from scripts.overclos.changing import plugged
 from scripts.overclos.progress import Progress
 from topologies.emulator.lab import Lab
@@ -54,10 +54,13 @@ def write(directory: Path, text: str, purpose: str) -> Path:
 
 @contextmanager
 def running(file: Path) -> Iterator[Lab]:
-    """The lab of a file, up and ready; at the end it must hold exactly what compiling from scratch gives."""
+    """The lab of a file, up and ready; at the end its controller must prove itself, and every switch must hold exactly
+    what compiling from scratch gives."""
     lab = lifecycle.up(file, Progress(quiet=True))
     try:
         yield lab
+        found = checking.check(lab.name)
+        assert found["ok"], found
         assert_as_compiled(lab)
         assert lab.status()["problems"] == []
     finally:

@@ -2,10 +2,15 @@
 vSwitch does, and refuses what it is told to refuse."""
 
 import struct
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable, Iterable, Iterator
+from itertools import count
 
 from controller.flows.flow import Flow, FlowKey
 from controller.southbound import messages, wire
+from controller.southbound.connection import Answer, Connected
+from controller.southbound.fleet import Fleet
+from controller.southbound.reconciler import Counters, Session
 
 _FLOW_MOD = struct.Struct("!BBHIQQBBHHHIIIHH")
 BAD_OUT_PORT = (2, 4)  # OFPET_BAD_ACTION, OFPBAC_BAD_OUT_PORT
@@ -61,13 +66,45 @@ class FakeSwitch:
         yield message[:12] + struct.pack("!H", kind + 1) + message[14:]
 
     def _stats(self, xid: int) -> Iterator[bytes]:
-        """Two parts, the second maybe empty."""
-        entries = [stats_entry(flow) for flow in self.flows.values()]
-        half = len(entries) // 2
-        for part, more in ((entries[:half], 1), (entries[half:], 0)):
-            body = b"".join(part)
-            head = struct.pack("!BBHIHH4x", wire.VERSION, messages.MULTIPART_REPLY, 16 + len(body), xid, 1, more)
-            yield head + body
+        yield from stats_reply(self.flows.values(), xid)
+
+
+def stats_reply(flows: Iterable[Flow | wire.Foreign], xid: int, parts: int = 2) -> Iterator[bytes]:
+    """The answer to a flow-statistics request, in one part or two, of which the second may be empty."""
+    entries = [stats_entry(flow) for flow in flows]
+    half = len(entries) // parts if parts > 1 else len(entries)
+    for part, more in ((entries[:half], 1), (entries[half:], 0))[:parts]:
+        body = b"".join(part)
+        follows = more if parts > 1 else 0
+        head = struct.pack("!BBHIHH4x", wire.VERSION, messages.MULTIPART_REPLY, 16 + len(body), xid, 1, follows)
+        yield head + body
+
+
+class FakeConnection:
+    """A switch at the other end of a connection that delivers at once."""
+
+    def __init__(self, fleet: Fleet, dpid: int, ports: dict[int, bool] | None = None) -> None:
+        xids = count(1)
+        self.fleet, self.dpid, self.peer, self.ports = fleet, dpid, f"192.0.2.{dpid}:9", ports or {}
+        self.session = Session(lambda size: [next(xids) for _ in range(size)][0], Counters())
+        self.switch, self.last_heard = FakeSwitch(), time.monotonic()
+        self.closed, self.asked, self.deaf = False, 0, False
+
+    def send(self, data: bytes) -> None:
+        for answer in [] if self.deaf else self.switch.take(data):
+            self.fleet.hear(Answer(self, answer))  # type: ignore[arg-type]
+
+    def ask_for_life(self) -> None:
+        self.asked += 1
+
+    def close(self) -> None:
+        self.closed = True
+
+
+def connect(fleet: Fleet, dpid: int, ports: dict[int, bool] | None = None) -> FakeConnection:
+    connection = FakeConnection(fleet, dpid, ports)
+    fleet.hear(Connected(connection))  # type: ignore[arg-type]
+    return connection
 
 
 def split(data: bytes) -> Iterator[bytes]:

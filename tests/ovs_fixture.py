@@ -11,7 +11,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -188,6 +188,16 @@ class Controller:
     def status(self) -> dict[str, Any]:
         return self.wait(lambda status: True)
 
+    def check(self) -> dict[str, Any]:
+        """What the daemon finds when it proves itself, `controller.checkup`."""
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+            connection.settimeout(90.0)
+            connection.connect(str(self.socket))
+            connection.sendall(b"check\n")
+            with connection.makefile() as lines:
+                found: dict[str, Any] = next(line["check"] for line in map(json.loads, lines) if "check" in line)
+        return found
+
     def signal(self, number: int) -> None:
         self.process.send_signal(number)
 
@@ -195,6 +205,23 @@ class Controller:
         """kill -9, the hardest way to go."""
         self.process.kill()
         self.process.wait()
+
+    def prove_and_kill(self, away: Collection[str] = ()) -> None:
+        """How a test ends: everything is compiled anew and every switch read anew, and nothing differs. `away` are the
+        switches that the test leaves unconnected. A controller that the test has ended is not asked."""
+        if self.process.poll() is not None:
+            return
+        try:
+            found = self.check()
+            unread = {name for name, switch in found["switches"].items() if switch["problem"] is not None}
+            parts = ("compiled", "believed", "wanted")
+            differing = {name: {part: switch[part]["flows"] for part in parts if switch[part]["differing"]}
+                         for name, switch in found["switches"].items()}  # fmt: skip
+            assert found["problem"] is None, found["problem"]
+            assert {name: parts for name, parts in differing.items() if parts} == {}
+            assert unread == set(away), {name: found["switches"][name]["problem"] for name in unread}
+        finally:
+            self.kill()
 
     def _connect(self, connection: socket.socket) -> bool:
         try:

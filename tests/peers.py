@@ -17,7 +17,10 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from openflow_fixture import FakeSwitch, split  # noqa: E402
+from openflow_fixture import FakeSwitch, error, split, stats_reply  # noqa: E402
+
+from controller.flows.action import Goto, Output  # noqa: E402
+from controller.flows.flow import Flow  # noqa: E402
 
 PORT = int(os.environ.get("OPENFLOW_PORT", "6653"))
 HELLO = bytes.fromhex("050000100000000100010008000000" + "20")
@@ -202,6 +205,30 @@ def nonsense(count: str) -> dict[str, object]:
     return {"sent": int(count), "left_open": left_open}
 
 
+def mutants(count: str) -> dict[str, object]:
+    """What a switch says, with two bytes changed or cut anywhere, from one that finished its handshake. Some are valid
+    all the same: the peer hangs up after each."""
+    source, dpid = random.Random(7), 0xBAD00
+    port = struct.pack("!IH2x6s2x16sII", 1, 40, b"\2\0\0\0\0\1", b"eth1", 0, 4)
+    (flows,) = stats_reply([Flow(1, 5, (("in_port", 3, None),), (Output(2), Goto(3)), 9)] * 3, 1, parts=1)
+    valid = [
+        flows, error(7, (2, 4)), struct.pack("!BBHIB7x", 5, 12, 56, 0, 2) + port, HELLO,
+        struct.pack("!BBHI", 5, ECHO_REQUEST, 12, 1) + b"ping",
+        bytes([5, 19]) + struct.pack("!H", 16 + len(port)) + bytes(4) + PORT_DESCRIPTION + bytes(6) + port,
+    ]  # fmt: skip
+    for turn in range(int(count)):
+        message = bytearray(source.choice(valid))
+        if turn % 4 == 0:
+            del message[source.randrange(1, len(message)) :]
+        for _ in range(2 if turn % 4 else 0):
+            message[source.randrange(len(message))] = source.choice([0, 1, 0x7F, 0x80, 0xFF, source.randrange(256)])
+        peer = shake_hands(dpid + turn)
+        peer.sendall(bytes(message))
+        peer.shutdown(socket.SHUT_WR)
+        peer.close()
+    return {"sent": int(count)}
+
+
 def wrong_version() -> dict[str, object]:
     """A switch that speaks OpenFlow 1.0 and 1.3 only is told so."""
     peer = connect()
@@ -291,7 +318,7 @@ def reconnect(count: str, dpid: str) -> dict[str, object]:
 
 PEERS = {
     peer.__name__: peer
-    for peer in (honest, pocs, nonsense, wrong_version, in_sequence, at_once, flood, reconnect)
+    for peer in (honest, pocs, nonsense, mutants, wrong_version, in_sequence, at_once, flood, reconnect)
 }  # fmt: skip
 
 if __name__ == "__main__":

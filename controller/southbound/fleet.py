@@ -86,10 +86,9 @@ class Fleet:
             if connection is not None:
                 yield from self._advance(connection)
 
-    def awaited(self) -> bool:
-        """Whether the confirmation of a connected switch is still to come."""
-        live = self._live
-        return any(dpid in live and not live[dpid].session.confirmed for dpid in self._targets)
+    def attend(self, dpid: int) -> None:
+        """Lets `advance` look whether the switch's session has something to say."""
+        self._busy[dpid] = None
 
     def refused(self) -> Iterator[tuple[int, Flow, str]]:
         """(dpid, flow, the switch's words) of every flow that a connected switch does not take."""

@@ -11,6 +11,7 @@ from controller.flows.flow import Flow, FlowKey
 from controller.flows.table import Delta, FlowTable
 from controller.southbound import messages
 from controller.southbound.exchange import Bundle, Exchange, FlowReading, TableNaming, TakeXids
+from controller.southbound.inspection import Inspection
 from controller.southbound.wire import Foreign
 
 
@@ -46,6 +47,7 @@ class Session:
     realized: the last generation the switch confirmed in this session.
     refused:  flow -> the switch's words.
     failure:  set when the conversation cannot go on; the connection should be closed and made anew.
+    inspection: what came of the last `inspect`; None until it is over.
     """
 
     def __init__(self, take_xids: TakeXids, counters: Counters) -> None:
@@ -66,6 +68,8 @@ class Session:
         self.realized: int | None = None
         self.refused: dict[Flow, str] = {}
         self.failure: str | None = None
+        self._inspect = False
+        self.inspection: Inspection | None = None
 
     @property
     def flows(self) -> int | None:
@@ -82,6 +86,10 @@ class Session:
     def aim(self, target: Target) -> None:
         """Sets what is wanted from now on; an exchange under way is finished first."""
         self._target = target
+
+    def inspect(self) -> None:
+        """Reads the switch once more, as soon as it has confirmed the target; what is found corrects nothing."""
+        self._inspect, self.inspection = True, None
 
     def owns(self, xid: int) -> bool:
         """Whether an answer with this transaction id belongs to this session."""
@@ -120,6 +128,9 @@ class Session:
             self._held, self._state = None, self._leads_to
         if self._named != target.tables:
             return TableNaming(self._take_xids, target.tables)
+        if self._inspect:
+            self._inspect = False
+            return Inspection(self._take_xids, target.flows, self._held)
         return None
 
     def _delta(self, target: Target) -> Delta | None:
@@ -160,6 +171,8 @@ class Session:
                 self._committed(exchange)
             case Bundle(refused=refused) if refused:
                 self.refused |= refused
+            case Inspection():
+                self.inspection = exchange
             case TableNaming():
                 # Names are for people: a switch that does not take them works all the same.
                 self._named, self.naming_error = exchange.names, exchange.error

@@ -1,6 +1,7 @@
 """A unix socket that tells whoever connects the daemon's status: one JSON object per line, now and on each change.
 
-A slow reader misses states in between and gets the newest one. Nothing a reader sends is looked at.
+A slow reader misses states in between and gets the newest one. A reader that sends a line with the name of a request
+gets one line more, an object with that name as its only key. Whatever else a reader sends is ignored.
 """
 
 import errno
@@ -9,13 +10,18 @@ import logging
 import os
 import socket
 from collections.abc import Callable, Mapping
+from contextlib import suppress
+from types import MappingProxyType
 from typing import Any
 
 import eventlet
 import eventlet.event
+from eventlet.semaphore import Semaphore
 
 LOG = logging.getLogger(__name__)
 _BACKLOG = 16
+_LONGEST_REQUEST = 64
+Requests = Mapping[str, Callable[[], Mapping[str, Any]]]
 MAX_PATH = 107  # sun_path of unix(7), without the final NUL
 
 
@@ -24,10 +30,12 @@ class StatusError(Exception):
 
 
 class StatusSocket:
-    """Serves the status on a unix socket that only its owner may open."""
+    """Serves the status on a unix socket that only its owner may open. `requests` are answered in a green thread of the
+    reader's own: they may block it."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, requests: Requests = MappingProxyType({})) -> None:
         self.path = path
+        self._requests = requests
         self._line = b""
         self._make: Callable[[], Mapping[str, Any]] | None = None
         self._readers = 0
@@ -53,10 +61,11 @@ class StatusSocket:
     def _accept(self) -> None:
         while True:
             reader, _ = self._server.accept()
-            telling = eventlet.spawn(self._tell, reader)
-            eventlet.spawn(_stop_when_closed, reader, telling)
+            turn = Semaphore()  # two threads write to the reader, one line at a time
+            telling = eventlet.spawn(self._tell, reader, turn)
+            eventlet.spawn(self._hear, reader, telling, turn)
 
-    def _tell(self, reader: socket.socket) -> None:
+    def _tell(self, reader: socket.socket, turn: Semaphore) -> None:
         told = b""
         self._readers += 1
         try:
@@ -65,24 +74,38 @@ class StatusSocket:
                 changed = self._changed
                 if self._line != told:
                     told = self._line
-                    reader.sendall(told)
+                    with turn:
+                        reader.sendall(told)
                 else:
                     changed.wait()
         except OSError:
             pass  # the reader went away
         finally:
             self._readers -= 1
+            with suppress(OSError):
+                reader.shutdown(socket.SHUT_RDWR)  # ends the wait of _hear, which closes it
+
+    def _hear(self, reader: socket.socket, telling: eventlet.greenthread.GreenThread, turn: Semaphore) -> None:
+        """Answers requests, and notices that a reader went away even while nothing changes. It alone closes: a number
+        that is used anew while eventlet still waits for its earlier file ends the process."""
+        said = b""
+        try:
+            while more := reader.recv(4096):
+                *lines, said = (said + more).split(b"\n")
+                said = said[-_LONGEST_REQUEST:]
+                for answer in filter(None, map(self._answer, lines)):
+                    with turn:
+                        reader.sendall(answer)
+        except OSError:
+            pass  # the reader went away
+        finally:
+            telling.kill()
             reader.close()
 
-
-def _stop_when_closed(reader: socket.socket, telling: eventlet.greenthread.GreenThread) -> None:
-    """Notices that a reader went away even while nothing changes."""
-    try:
-        while reader.recv(4096):
-            pass
-    except OSError:
-        pass  # closed already
-    telling.kill()
+    def _answer(self, line: bytes) -> bytes | None:
+        name = line.decode(errors="replace").strip()
+        answer = self._requests.get(name)
+        return None if answer is None else json.dumps({name: answer()}, sort_keys=True).encode() + b"\n"
 
 
 def _listen(path: str) -> socket.socket:

@@ -41,8 +41,8 @@ def plain_fabric(text: str) -> Fabric:
 
 def run(plain: Fabric | None, arguments: list[str]) -> NoReturn:
     """Become the daemon. The snapshot of a plain fabric is handed over in a file that exists in memory only."""
-    if plain is None and not any(argument.startswith("--snapshot") for argument in arguments):
-        raise Failure("say what to control: --fabric fattree,4 or --snapshot FILE")
+    if plain is None and not any(argument.startswith(("--snapshot", "--store")) for argument in arguments):
+        raise Failure("say what to control: --fabric fattree,4, --snapshot FILE or --store REMOTE")
     if plain is not None:
         memory = os.memfd_create("snapshot", 0)
         os.write(memory, to_json(Snapshot(1, plain)).encode())

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 from rich.console import Console
 
@@ -14,7 +14,7 @@ from controller.model.document import document
 from controller.northbound import labfile
 from controller.northbound.cli import render
 from controller.northbound.cli import verbs as api
-from scripts.overclos import changing, daemon, lifecycle, prove, report, show
+from scripts.overclos import changing, checking, daemon, lifecycle, prove, report, show
 from scripts.overclos.progress import Progress
 from topologies.emulator import doctor
 from topologies.emulator.lab import down, labs
@@ -210,8 +210,15 @@ def _doctor(arguments: Arguments) -> int:
     return 0 if all(each.ok is not False for each in found) else 1
 
 
-def _controller(arguments: Arguments) -> NoReturn:
-    daemon.run(arguments.fabric, arguments.rest)
+def _controller(arguments: Arguments) -> int:
+    if arguments.check is None:
+        daemon.run(arguments.fabric, arguments.rest)
+    found = checking.check(arguments.check)
+    if arguments.format == "json":
+        print(json.dumps(found, indent=2, sort_keys=True))
+    else:
+        checking.show(found, _console())
+    return PASS if found["ok"] else FAIL
 
 
 def _console() -> Console:
@@ -293,7 +300,14 @@ def _declare_controller(parser: argparse.ArgumentParser) -> None:
         "--fabric", type=daemon.plain_fabric, metavar="KIND,N",
         help="run a plain fabric under stock Mininet: fattree,4 or leafspine,4,2,2",
     )  # fmt: skip
+    parser.add_argument(
+        "--check", nargs="?", const="", metavar="LAB",
+        help="ask the running daemon of a lab (or the one with this status socket, a path) to prove itself: its flows "
+        "against compiling from scratch, and every switch's flows against its own; changes nothing",
+    )  # fmt: skip
+    parser.add_argument("--format", choices=("table", "json"), default="table", help="of what --check prints")
     parser.epilog = (
+        "Exit status of --check: 0 every switch was read and nothing differs, 1 otherwise. "
         "Everything else goes to the daemon, which takes every ryu-manager flag and further Ryu applications; "
         "see python -m controller.launcher --help."
     )

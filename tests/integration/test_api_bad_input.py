@@ -19,6 +19,11 @@ PROD = "/v1/tenants/red/vpcs/prod"
 PATIENCE_S = 5.0
 EXAMPLES = 8  # of each operation
 JSON = {"content-type": "application/json"}
+WITH_BODY = ("put", "post")
+NAMES = {
+    "tenant": "red", "vpc": "prod", "subnet": "web", "instance": "web1", "port": "red.prod.web1.eth0",
+    "chassis": "server-1", "token": "oc_000000000000",
+}  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -43,11 +48,22 @@ def refused(answer: httpx.Response) -> dict[str, Any]:
 
 def writes(of: World) -> Iterator[tuple[str, str]]:
     """(method, url) of every operation that takes a body."""
-    names = {"tenant": "red", "vpc": "prod", "subnet": "web", "instance": "web1", "chassis": "server-1"}
-    for path, operations in of.http().get("/openapi.json").json()["paths"].items():
+    for path, operations in paths(of).items():
         for method, operation in operations.items():
             if "requestBody" in operation:
-                yield method.upper(), path.format(**names)
+                yield method.upper(), path.format(**NAMES)
+
+
+def paths(of: World) -> dict[str, Any]:
+    found: dict[str, Any] = of.http().get("/openapi.json").json()["paths"]
+    return found
+
+
+def writable(of: World, url: str, operation: dict[str, Any]) -> dict[str, Any]:
+    """What can be read there, as it may be written again."""
+    model = operation["requestBody"]["content"]["application/json"]["schema"]["$ref"].rpartition("/")[2]
+    fields = of.http().get("/openapi.json").json()["components"]["schemas"][model]["properties"]
+    return {name: value for name, value in of.http().get(url).json().items() if name in fields}
 
 
 DEEP = 10_000
@@ -84,6 +100,48 @@ def test_strange_names_in_paths_are_refused(the_world: World) -> None:
         for url in (f"/v1/tenants/{name}/vpcs", f"/v1/tenants/red/vpcs/{name}/subnets", f"{PROD}/ports/{name}"):
             refused(the_world.http().get(url))
     refused(the_world.http().get("/v1/tenants/" + "x" * 20_000))
+
+
+def test_strange_names_are_refused_in_every_place_of_every_path(the_world: World) -> None:
+    before = the_world.store.contents().snapshot
+    for path, operations in paths(the_world).items():
+        for place in re.findall(r"{(\w+)}", path):
+            for name in ("a%0Ab", "a%00b", "%ff", "a%2Fb", "x" * 64):
+                url = path.format(**NAMES | {place: name})
+                for method in operations:
+                    refused(the_world.http().request(method, url, **({"json": {}} if method in WITH_BODY else {})))
+    assert the_world.store.contents().snapshot == before
+
+
+def test_a_stale_etag_is_refused_wherever_there_can_be_one(the_world: World) -> None:
+    before = the_world.store.contents().snapshot
+    tried = 0
+    for path, operations in paths(the_world).items():
+        for method, operation in operations.items():
+            if "if-match" not in {given["name"] for given in operation.get("parameters", ())} or method == "post":
+                continue
+            url = path.format(**NAMES)
+            body = {} if method == "delete" else {"json": writable(the_world, url, operation)}
+            answer = the_world.http().request(method, url, headers={"if-match": '"999999"'}, **body)
+            assert refused(answer)["status"] == 412, (method, url, answer.text)
+            tried += 1
+    assert tried >= 11 and the_world.store.contents().snapshot == before
+
+
+def test_a_body_that_is_cut_off_is_refused_or_closed_on_every_route(the_world: World) -> None:
+    before = the_world.store.contents().snapshot
+    for method, url in writes(the_world):
+        head = f"{method} {url} HTTP/1.1\r\nhost: api\r\nauthorization: Bearer {the_world.tokens['operator']}\r\n"
+        head += "content-type: application/json\r\ncontent-length: 1000\r\n\r\n"
+        with socket.socket(socket.AF_UNIX) as connection:
+            connection.settimeout(PATIENCE_S)
+            connection.connect(str(the_world.api.socket))
+            connection.sendall(head.encode() + b'{"name": "half')
+            connection.shutdown(socket.SHUT_WR)
+            answer = connection.recv(65536)
+        assert not answer or re.match(rb"HTTP/1.1 4\d\d ", answer), (method, url, answer[:200])
+    assert the_world.http(None).get("/health").status_code == 200
+    assert the_world.store.contents().snapshot == before
 
 
 def test_ids_of_another_kind_or_tenant_are_not_found(the_world: World) -> None:

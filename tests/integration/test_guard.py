@@ -83,6 +83,7 @@ class Siege:
     def close(self) -> None:
         self.honest.kill()
         self.honest.communicate()
+        self.bench.away = {f"s{HONEST}"}
         self.bench.close()
 
 
@@ -132,6 +133,13 @@ def test_nonsense(siege: Siege) -> None:
     siege.unharmed("400 times nonsense")
 
 
+def test_mutants_and_cuts_of_what_switches_say(siege: Siege) -> None:
+    before = siege.use()
+    assert siege.peer("mutants", "600") == {"sent": 600}
+    siege.unharmed("600 mutants")
+    until(lambda: siege.use()["files"] <= before["files"], "the sockets are closed")
+
+
 def test_a_switch_of_another_version_is_told_so(siege: Siege) -> None:
     assert "this controller speaks OpenFlow 1.4 only" in siege.peer("wrong_version")["said"]
 
@@ -169,6 +177,12 @@ def test_floods(siege: Siege) -> None:
     siege.unharmed("40 flooding switches")
     until(lambda: siege.use()["files"] <= before["files"], "the sockets are closed")
     assert siege.use()["rss_kib"] < before["rss_kib"] + 60_000
+
+
+def test_a_check_that_proves_all_starves_nobody(siege: Siege) -> None:
+    found = siege.controller.check()
+    assert found["ok"] and found["switches"].keys() == {"s1", f"s{HONEST}"}, found
+    siege.unharmed("a check")
 
 
 def test_a_second_connection_with_a_live_dpid(siege: Siege) -> None:

@@ -1,7 +1,9 @@
 """The real daemon against a real Open vSwitch: what is wanted arrives, stays, and is told."""
 
+import json
 import signal
 import socket
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -115,6 +117,7 @@ def test_an_older_generation_and_a_broken_file_change_nothing(bench: Bench) -> N
     status = controller.wait(lambda status: status["waiting"])
     assert "generation 1, 2 is in force" in status["waiting"][0]
     assert len(bench.ovs.dump("s1")) == 1
+    bench.program({"flows": {S1: {flow(1)}}, "because": {}, "tables": {}})  # of the generation in force
 
 
 def test_a_switch_outside_the_snapshot_is_left_alone(bench: Bench) -> None:
@@ -286,18 +289,44 @@ def test_readers_of_the_status_that_leave_are_forgotten(bench: Bench) -> None:
 
 def test_two_daemons_on_one_port_are_refused(bench: Bench) -> None:
     bench.want({S1: {flow(1)}})
+    bench.unproven = "no switch ever comes"
     bench.controller().status()
     second = Controller(bench.namespace, bench.directory / "second")
     assert second.process.wait(20) == 1
     assert f"cannot listen on 127.0.0.1:{OPENFLOW_PORT}: Address already in use" in second.log.read_text()
 
 
-def test_further_ryu_applications_run_beside_it(bench: Bench) -> None:
+def test_ryus_own_rest_api_runs_beside_it_on_loopback_unless_told_otherwise(bench: Bench) -> None:
     bench.ovs.add_bridge("s1", S1)
     bench.want({S1: {flow(1)}})
     bench.controller("--wsapi-port", "8081", "ryu.app.ofctl_rest").ready(1)
-    script = "import urllib.request as r; print(r.urlopen('http://127.0.0.1:8081/stats/flow/1').read().decode())"
-    assert '"match": {"in_port": 1}' in bench.namespace.run("/usr/bin/python3", "-c", script)
+
+    def ask(path: str, address: str = "127.0.0.1") -> str:
+        script = f"import urllib.request as r; print(r.urlopen('http://{address}:8081{path}').read().decode())"
+        return bench.namespace.run("/usr/bin/python3", "-c", script)
+
+    assert json.loads(ask("/stats/switches")) == [S1]
+    assert '"match": {"in_port": 1}' in ask("/stats/flow/1")
+    assert "s1-1" in ask("/stats/portdesc/1")
+    bench.namespace.run("ip", "address", "add", "192.0.2.1/32", "dev", "lo")
+    with pytest.raises(subprocess.CalledProcessError):
+        ask("/stats/switches", "192.0.2.1")
+    bench.controllers[-1].prove_and_kill()
+    bench.controller("--wsapi-host", "192.0.2.1", "--wsapi-port", "8081", "ryu.app.ofctl_rest").ready(1)
+    assert json.loads(ask("/stats/switches", "192.0.2.1")) == [S1]
+
+
+def test_what_ryus_own_rest_api_changes_is_found_by_the_check(bench: Bench) -> None:
+    bench.ovs.add_bridge("s1", S1)
+    bench.want({S1: {flow(1)}})
+    controller = bench.controller("--wsapi-port", "8081", "ryu.app.ofctl_rest")
+    controller.ready(1)
+    body = json.dumps({"dpid": S1, "priority": 5, "match": {"in_port": 2}, "actions": []})
+    script = f"import urllib.request as r; r.urlopen('http://127.0.0.1:8081/stats/flowentry/add', {body.encode()!r})"
+    bench.namespace.run("/usr/bin/python3", "-c", script)
+    until(lambda: len(bench.ovs.dump("s1")) == 2, "the flow is there")
+    assert controller.check()["switches"]["s1"]["wanted"]["differing"] == 1
+    bench.unproven = "a flow of somebody else's is left on the switch"
 
 
 def test_one_large_bundle(bench: Bench) -> None:

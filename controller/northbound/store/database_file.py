@@ -1,7 +1,6 @@
 """The store's database file: made, brought up to date, and given its beginning. `ovsdb-tool` does the work."""
 
 import json
-import re
 import shutil
 import subprocess
 import uuid
@@ -11,6 +10,7 @@ from tempfile import TemporaryDirectory
 from controller.northbound.store.audit import genesis
 from controller.northbound.store.errors import SchemaMismatch, StoreAway, StoreError
 from controller.northbound.store.schema import NAME, SCHEMA, version
+from controller.northbound.store.versions import is_older
 from controller.ovsdb import Database, Operation, OvsdbError
 
 
@@ -38,10 +38,8 @@ def upgrade(path: Path) -> tuple[str, str]:
     found, name = _tool("db-version", str(path)).strip(), _tool("db-name", str(path)).strip()
     if name != NAME:
         raise SchemaMismatch(f"{path}: is a database of {name}", f"a store has the schema {NAME}")
-    if found == version():
+    if not is_older(found, str(path)):
         return found, found
-    if _number(found) > _number(version()):
-        raise SchemaMismatch(f"{path}: version {found} is newer than ours, {version()}", "use the newer program")
     backup = path.with_name(f"{path.name}.{found}")
     shutil.copy2(path, backup)
     try:
@@ -73,15 +71,12 @@ def _beginning() -> list[Operation]:
     return [{"op": "wait", "timeout": 0, **nothing}, {"op": "insert", "table": "Global", "row": row}]
 
 
-def _number(text: str) -> tuple[int, ...]:
-    return tuple(map(int, re.findall(r"\d+", text)))
-
-
 def _tool(*arguments: str) -> str:
     if shutil.which("ovsdb-tool") is None:
         raise DatabaseFileError("there is no ovsdb-tool", "install Open vSwitch")
     done = subprocess.run(["ovsdb-tool", *arguments], capture_output=True, text=True)
     if done.returncode != 0:
         lines = done.stderr.strip().splitlines() or ["ovsdb-tool failed"]
-        raise DatabaseFileError(lines[-1], "no server may have the file open, and it must be whole")
+        hint = "it must be whole, and no server may have it open; `upgrade` also takes a server's remote, unix:PATH"
+        raise DatabaseFileError(lines[-1], hint)
     return done.stdout

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from controller.northbound.store import versions
 from controller.northbound.store.cache import COLUMNS, POSITION, Cache
 from controller.northbound.store.errors import (
     Refused,
@@ -12,7 +13,7 @@ from controller.northbound.store.errors import (
     StoreRegressed,
     StoreUninitialized,
 )
-from controller.northbound.store.schema import NAME, version
+from controller.northbound.store.schema import NAME
 from controller.northbound.store.values import Position
 from controller.ovsdb import Database, Operation, OvsdbError, TextError, Updates
 
@@ -110,10 +111,7 @@ class Session:
                 message = f"{self.remote}: there is no database {NAME}"
                 raise SchemaMismatch(message, "is it our ovsdb-server?") from error
             raise
-        found = schema.get("version")
-        if found != version():
-            message = f"{self.remote}: the schema has version {found}, this program needs {version()}"
-            raise SchemaMismatch(message, "`python -m controller.northbound.store upgrade FILE`, or the other program")
+        versions.check(str(schema.get("version")), self.remote)
 
     def _check(self) -> None:
         """Moves `seen` on, unless the database went back."""

@@ -21,7 +21,7 @@ EXAMPLE = str(REPOSITORY / "examples" / "two-tenants.yaml")
         (["inspect", "/nonexistent.yaml"], 1, "/nonexistent.yaml: No such file or directory (give a lab file"),
         (["run", "/nonexistent.yaml"], 3, "/nonexistent.yaml: No such file"),
         (["run", "--junit", "/nonexistent/j.xml", EXAMPLE], 3, "overclos: /nonexistent/j.xml: No such file"),
-        (["controller"], 1, "say what to control: --fabric fattree,4 or --snapshot FILE"),
+        (["controller"], 1, "say what to control: --fabric fattree,4, --snapshot FILE or --store REMOTE"),
         (["exec", "web1"], 1, "no lab is up (overclos up FILE)"),
         (["down", "../.."], 1, "overclos: ../..: is not the name of a lab"),
         (["status", "nosuch"], 1, "overclos: nosuch: no such lab is up"),

@@ -1,45 +1,17 @@
 """Which connection is a switch's, and what each switch gets."""
 
 import time
-from itertools import count
 
 import pytest
-from openflow_fixture import FakeSwitch
+from openflow_fixture import connect
 
 from controller.flows.action import Output
 from controller.flows.flow import Flow
 from controller.flows.table import FlowTable
 from controller.southbound import fleet as fleet_module
-from controller.southbound.connection import Answer, Connected, Disconnected, PortChanged
+from controller.southbound.connection import Answer, Disconnected, PortChanged
 from controller.southbound.fleet import Fleet
-from controller.southbound.reconciler import Counters, Session, Target
-
-
-class FakeConnection:
-    """A switch at the other end of a connection that delivers at once."""
-
-    def __init__(self, fleet: Fleet, dpid: int, ports: dict[int, bool] | None = None) -> None:
-        xids = count(1)
-        self.fleet, self.dpid, self.peer, self.ports = fleet, dpid, f"192.0.2.{dpid}:9", ports or {}
-        self.session = Session(lambda size: [next(xids) for _ in range(size)][0], Counters())
-        self.switch, self.last_heard = FakeSwitch(), time.monotonic()
-        self.closed, self.asked, self.deaf = False, 0, False
-
-    def send(self, data: bytes) -> None:
-        for answer in [] if self.deaf else self.switch.take(data):
-            self.fleet.hear(Answer(self, answer))  # type: ignore[arg-type]
-
-    def ask_for_life(self) -> None:
-        self.asked += 1
-
-    def close(self) -> None:
-        self.closed = True
-
-
-def connect(fleet: Fleet, dpid: int, ports: dict[int, bool] | None = None) -> FakeConnection:
-    connection = FakeConnection(fleet, dpid, ports)
-    fleet.hear(Connected(connection))  # type: ignore[arg-type]
-    return connection
+from controller.southbound.reconciler import Target
 
 
 def run(fleet: Fleet) -> None:

@@ -1,6 +1,7 @@
 """A session against a switch made of messages: whatever is on the switch or refused by it, the end is as wanted."""
 
 import struct
+from dataclasses import replace
 from itertools import count
 
 from hypothesis import given
@@ -207,3 +208,68 @@ def test_a_table_that_changes_is_followed_without_reading_again(before, wanted: 
         converse(one, switch)
         assert switch.flows == flows and one.realized == generation and one.flows == len(flows)
     assert switch.seen.count(messages.MULTIPART_REQUEST) <= 2  # the flows and the names of the tables, once each
+
+
+# ---- reading once more, only to look
+
+
+def inspected(session: Session) -> tuple[set[Flow], set[Flow], set[Flow | wire.Foreign]]:
+    """(believed, wanted, found) of the inspection that is over."""
+    inspection = session.inspection
+    assert inspection is not None and inspection.done and inspection.error is None
+    return set(inspection.believed.values()), set(inspection.wanted.values()), set(inspection.found())
+
+
+def test_an_inspection_sees_what_others_did_and_corrects_nothing() -> None:
+    counters, switch = Counters(), FakeSwitch()
+    one = session(counters)
+    one.aim(target(flow(1), flow(2)))
+    converse(one, switch)
+    del switch.flows[flow(1).key]
+    switch.flows[flow(3).key] = flow(3)
+    before = dict(switch.flows), replace(counters)
+    one.inspect()
+    assert one.inspection is None
+    converse(one, switch)
+    assert inspected(one) == ({flow(1), flow(2)}, {flow(1), flow(2)}, {flow(2), flow(3)})
+    assert (switch.flows, counters) == before and one.confirmed and one.flows == 2
+
+
+def test_an_inspection_waits_for_the_target_and_a_new_target_for_the_inspection() -> None:
+    table, switch, one = FlowTable([flow(1)]), FakeSwitch(), session()
+    one.inspect()
+    assert b"".join(one.advance()) == b""  # nothing is wanted yet
+    one.aim(following(table))
+    converse(one, switch)
+    assert inspected(one) == ({flow(1)},) * 3
+    one.inspect()
+    question = b"".join(one.advance())
+    table.replace([flow(1)], [flow(2)])
+    one.aim(following(table, 2))
+    assert b"".join(one.advance()) == b"" and not one.confirmed
+    for answer in switch.take(question):
+        one.receive(answer)
+    assert inspected(one) == ({flow(1)},) * 3  # of the moment of the question
+    converse(one, switch)
+    assert set(switch.flows.values()) == {flow(2)} and one.realized == 2 and one.confirmed
+
+
+def test_an_inspection_of_a_switch_that_refuses_a_flow() -> None:
+    switch, one = FakeSwitch(), session()
+    switch.refuses_on_add = lambda each: each == flow(1, cookie=3)
+    one.aim(target(flow(1, cookie=3), flow(2)))
+    converse(one, switch)
+    one.inspect()
+    converse(one, switch)
+    assert inspected(one) == ({flow(2)}, {flow(1, cookie=3), flow(2)}, {flow(2)})
+
+
+def test_a_switch_that_refuses_an_inspection_is_kept() -> None:
+    switch, one = FakeSwitch(), session()
+    one.aim(target(flow(1)))
+    converse(one, switch)
+    one.inspect()
+    (question,) = split(b"".join(one.advance()))
+    one.receive(error(messages.header(question).xid, (1, 6)))
+    assert one.inspection is not None and one.inspection.error == "OFPET_BAD_REQUEST: OFPBRC_BAD_LEN"
+    assert one.failure is None and one.confirmed

@@ -1,0 +1,127 @@
+"""A store of another schema version, served: everybody says so and what to do, and an upgrade disturbs nobody."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from api_fixture import ApiProcess, client
+from ovs_fixture import REPOSITORY, Controller, Namespace, until
+from store_fixture import RECORD, StoreServer, world
+
+from controller.northbound.api.operator import make_operator
+from controller.northbound.store import Contents, DatabaseFileError, SchemaMismatch, StoreError, upgrade
+from controller.northbound.store.schema import SCHEMA, version
+from controller.northbound.store.versions import upgrade_served
+from controller.ovsdb import Database
+from worlds import two_tenants
+
+OLD = "0.9.0"
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[StoreServer]:
+    """With two tenants and an operator."""
+    server = StoreServer(tmp_path / "store").start()
+    store = server.store()
+    store.edit(lambda _: (world(two_tenants()), RECORD))
+    make_operator(store, tmp_path / "operator.token")
+    store.close()
+    yield server
+    server.kill()
+
+
+def convert(server: StoreServer, number: str) -> None:
+    """To another version, online, as another program's upgrade would; one that is older lacks a table and a column."""
+    schema = json.loads(SCHEMA.read_text()) | {"version": number}
+    if number == OLD:
+        del schema["tables"]["Retired"], schema["tables"]["Realization"]["columns"]["waiting"]
+    database = Database(server.remote, "Overclos_Northbound")
+    database.convert(schema)
+    database.close()
+
+
+def contents(server: StoreServer) -> Contents:
+    store = server.store()
+    try:
+        return store.contents()
+    finally:
+        store.close()
+
+
+def run(*arguments: str) -> tuple[int, str]:
+    argv = [sys.executable, "-m", "controller.northbound.store", *arguments]
+    done = subprocess.run(argv, capture_output=True, text=True, cwd=REPOSITORY)
+    return done.returncode, done.stdout + done.stderr
+
+
+def test_daemon_and_api_say_what_to_do_and_go_on_after_it(server: StoreServer, tmp_path: Path) -> None:
+    before = contents(server)
+    namespace = Namespace()
+    controller = Controller(namespace, tmp_path / "controller", "--store", server.remote, "--settle-s", "0.1")
+    api = ApiProcess(tmp_path, server.remote)
+    try:
+        controller.wait(lambda status: status["generation"] == 1)
+        with client(api.socket, (tmp_path / "operator.token").read_text().strip()) as http:
+            assert http.get("/v1/tenants").status_code == 200
+            convert(server, OLD)
+            words = f"the schema has version {OLD}, this program needs {version()}"
+            command = f"python -m controller.northbound.store upgrade {server.remote}"
+            told = controller.wait(lambda status: status["waiting"][:1] and words in status["waiting"][0])
+            assert command in told["waiting"][0] and "\n" not in told["waiting"][0] and told["generation"] == 1
+            answer = until(lambda: (now := http.get("/v1/tenants")).status_code == 503 and now, "the API says so")
+            assert words in answer.text and command in answer.text
+            assert answer.headers["content-type"] == "application/problem+json"
+            status, said = run(*command.split()[3:])
+            backup = server.directory / f"Overclos_Northbound.{OLD}.db"
+            assert (status, said) == (0, f"{server.remote}: {OLD} -> {version()}; as it was: {backup}\n")
+            controller.wait(lambda status: not any("schema" in line for line in status["waiting"]))
+            assert until(lambda: (now := http.get("/v1/tenants")).status_code == 200 and now, "the API goes on").json()
+        assert contents(server) == before and server.store().verify_audit() == []
+        assert run(*command.split()[3:]) == (0, f"{server.remote}: has version {version()} already\n")
+        version_of_backup = ["ovsdb-tool", "db-version", str(backup)]
+        assert subprocess.run(version_of_backup, capture_output=True, text=True).stdout.strip() == OLD
+    finally:
+        api.kill()
+        controller.kill()
+        namespace.close()
+
+
+def test_the_backup_is_a_store_that_can_be_taken_back(server: StoreServer, tmp_path: Path) -> None:
+    before = contents(server)
+    convert(server, OLD)
+    kept = tmp_path / "kept.db"
+    assert upgrade_served(server.remote, kept) == (OLD, version(), kept)
+    server.kill()
+    server.file.write_bytes(kept.read_bytes())
+    assert upgrade(server.file) == (OLD, version())
+    server.start()
+    assert contents(server) == before
+
+
+def test_what_cannot_be_upgraded_is_refused_in_words_and_left(server: StoreServer, tmp_path: Path) -> None:
+    kept = tmp_path / "kept.db"
+    kept.write_bytes(b"somebody's")
+    convert(server, OLD)
+    with pytest.raises(StoreError, match="File exists"):
+        upgrade_served(server.remote, kept)
+    with pytest.raises(StoreError, match="No such file"):
+        upgrade_served(server.remote, tmp_path / "no" / "where")
+    with pytest.raises(DatabaseFileError, match="also takes a server's remote"):
+        upgrade(server.file)
+    assert kept.read_bytes() == b"somebody's"
+    with pytest.raises(SchemaMismatch, match=OLD):
+        contents(server)
+    convert(server, "9.9.9")
+    for attempt in (lambda: upgrade_served(server.remote), lambda: contents(server)):
+        with pytest.raises(SchemaMismatch, match="9.9.9, this program knows .* and no newer one .use the newer"):
+            attempt()
+    status, words = run("upgrade", server.remote)
+    assert status == 1 and "use the newer program" in words and words.count("\n") == 1
+    away = "unix:/nowhere: No such file or directory (is ovsdb-server running there?)\n"
+    assert run("upgrade", "unix:/nowhere") == (1, away)
+    assert run("upgrade", str(server.file), "--backup", "x")[0] == 1
+    convert(server, version())
+    assert contents(server).generation == 1
