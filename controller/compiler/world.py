@@ -4,9 +4,10 @@ A scope is a frozen value that holds everything the units selected from it depen
 units only when the scope differs from the last one, so a change in one subnet costs that subnet.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
+from controller.compiler.security import Filter, SecurityScope, filters, labels, security
 from controller.compiler.vpc import VpcScope, reach, vpcs
 from controller.model.fabric import Fabric
 from controller.model.placement import Chassis, Observed
@@ -37,12 +38,14 @@ class Member(NamedTuple):
 
 class SubnetScope(NamedTuple):
     """A subnet, its members, the chassis that have members, and those that have members of the VPC: the latter may
-    send into it. Chassis are in the order of their names."""
+    send into it. Chassis are in the order of their names. `filters` has those of its ports that have security groups.
+    """
 
     subnet: Subnet
     members: tuple[Member, ...]
     present: tuple[Chassis, ...]
     reach: tuple[Chassis, ...]
+    filters: Mapping[str, Filter]
 
     def plugged(self) -> Iterator[tuple[Port, Chassis, int]]:
         """The members whose OpenFlow port is known."""
@@ -55,7 +58,7 @@ class SubnetScope(NamedTuple):
         return tuple(other for other in self.present if other is not chassis)
 
 
-Scope = FabricScope | ChassisScope | SubnetScope | VpcScope
+Scope = FabricScope | ChassisScope | SubnetScope | VpcScope | SecurityScope
 
 
 def scopes(snapshot: Snapshot, observed: Observed) -> Iterator[tuple[str, Scope]]:
@@ -74,8 +77,13 @@ def scopes(snapshot: Snapshot, observed: Observed) -> Iterator[tuple[str, Scope]
     for subnet in snapshot.intent.subnets:
         names = sorted({member.chassis.name for member in members.get(subnet.id, ())})
         present[subnet.id] = tuple(at[name] for name in names)
-    for vpc, scope in vpcs(snapshot.intent.subnets, present):
-        yield vpc, scope
+    of_vpcs = dict(vpcs(snapshot.intent.subnets, present))
+    judged = filters(snapshot.intent, labels(of_vpcs.items()))
+    yield from of_vpcs.items()
+    yield from security(snapshot.intent, of_vpcs, judged, {name: at[server] for name, server in servers.items()})
+    for scope in of_vpcs.values():
         senders = reach(scope)
         for subnet, own in scope.subnets:
-            yield subnet.id, SubnetScope(subnet, tuple(members.get(subnet.id, ())), own, senders)
+            inside = tuple(members.get(subnet.id, ()))
+            own_filters = {port.id: judged[port.id] for port, _, _ in inside if port.id in judged}
+            yield subnet.id, SubnetScope(subnet, inside, own, senders, own_filters)

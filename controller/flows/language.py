@@ -3,10 +3,10 @@
 import hashlib
 from functools import lru_cache
 
-from controller.flows.action import Action, Bits, DecTtl, Goto, Load, Move, Output, OutputBits, Spread
+from controller.flows.action import Action, Bits, Commit, DecTtl, Goto, Load, Move, Output, OutputBits, Spread, Track
 from controller.flows.flow import Flow
 from controller.flows.match import Match
-from controller.pipeline.fields import FIELDS
+from controller.pipeline.fields import FIELDS, Field
 from controller.pipeline.headers import HEADERS
 from controller.pipeline.tables import Pipeline, Table
 
@@ -76,6 +76,16 @@ def goto(table: Table) -> Goto:
     return Goto(table.number)
 
 
+def track(zone: Field, table: Table) -> Track:
+    """Look the connection up in the zone that a field holds, and go on in `table` with what is known of it."""
+    return Track(bits(zone.name), table.number)
+
+
+def commit(zone: Field) -> Commit:
+    """Remember the connection in the zone that a field holds."""
+    return Commit(bits(zone.name))
+
+
 def _check_once(table: Table, match: Match, actions: tuple[Action, ...]) -> None:
     """`_check`, once for all flows of one shape: the contract speaks of headers and bits, not of values."""
     headers = tuple((header, mask) for header, _, mask in match)
@@ -91,6 +101,8 @@ def _shape(action: Action) -> object:
             return target
         case Goto(table):
             return table
+        case Track(table=table):
+            return Track, table
     return type(action)
 
 
@@ -104,6 +116,8 @@ def _check(table: Table, match: Match, actions: tuple[Action, ...]) -> None:
                 raise ContractError(f"{table.name} does not write {target}")
         if isinstance(action, (Output, OutputBits)) and not table.emits:
             raise ContractError(f"{table.name} does not emit")
+        if isinstance(action, Track) and action.table <= table.number:
+            raise ContractError(f"{table.name}: a connection's packet goes on in a table behind")
         if isinstance(action, Goto) and (place != len(actions) - 1 or action.table <= table.number):
             raise ContractError(f"{table.name}: goto comes last and leads forward")
 
@@ -112,7 +126,7 @@ def _written(action: Action) -> tuple[Bits, ...]:
     match action:
         case Load(bits=target) | Move(target=target) | Spread(target=target):
             return (target,)
-        case Output() | OutputBits() | DecTtl() | Goto():
+        case Output() | OutputBits() | DecTtl() | Track() | Commit() | Goto():
             return ()
 
 

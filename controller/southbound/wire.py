@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from controller.flows.action import Action, Bits, DecTtl, Goto, Load, Move, Output, OutputBits, Spread
+from controller.flows.action import Action, Bits, Commit, DecTtl, Goto, Load, Move, Output, OutputBits, Spread, Track
 from controller.flows.flow import Flow, FlowKey
 from controller.flows.match import Match, Term
 from controller.pipeline.headers import HEADERS, NXM_1, Header
@@ -28,7 +28,8 @@ _MATCH = struct.Struct("!HH")
 _PADDING = tuple(map(bytes, range(8)))
 _STATS = struct.Struct("!HBxIIHHHHH2xQQQ")
 _OUTPUT, _DEC_TTL, _SET_FIELD, _EXPERIMENTER = 0, 24, 25, 0xFFFF
-_REG_MOVE, _REG_LOAD, _BUNDLE_LOAD, _OUTPUT_REG = 6, 7, 13, 15
+_REG_MOVE, _REG_LOAD, _BUNDLE_LOAD, _OUTPUT_REG, _CT = 6, 7, 13, 15, 35
+_CT_COMMIT, _NO_TABLE = 1, 0xFF  # flag and table of a conntrack action
 _GOTO_TABLE, _APPLY_ACTIONS = 1, 4
 _HRW, _SYMMETRIC_L3L4_UDP, _OFPORT = 1, 3, 0x00000002  # bundle: algorithm, hash fields, member type NXM_OF_IN_PORT
 _LONGEST_KEPT = 1024  # bytes
@@ -219,6 +220,12 @@ def _encode_output_bits(action: OutputBits) -> bytes:
     return _nicira(_OUTPUT_REG, struct.pack("!H4sH6x", _span(action.bits), _operand(action.bits), _NO_PACKET))
 
 
+def _encode_ct(action: Track | Commit) -> bytes:
+    flags, table = (_CT_COMMIT, _NO_TABLE) if isinstance(action, Commit) else (0, action.table)
+    zone = struct.pack("!H4sH", flags, _operand(action.zone), _span(action.zone))
+    return _nicira(_CT, zone + struct.pack("!B3xH", table, 0))  # no helper
+
+
 def _encode_goto(action: Goto) -> bytes:
     raise WireError(f"goto table {action.table} is not the last action")
 
@@ -230,6 +237,8 @@ _ENCODERS: dict[type, Callable[..., bytes]] = {
     Output: _encode_output,
     OutputBits: _encode_output_bits,
     DecTtl: lambda _: struct.pack("!HH4x", _DEC_TTL, 8),
+    Track: _encode_ct,
+    Commit: _encode_ct,
     Goto: _encode_goto,
 }
 
@@ -289,6 +298,13 @@ def _nicira_action(subtype: int, body: bytes) -> Action:
     if subtype == _OUTPUT_REG:
         span, operand = struct.unpack_from("!H4s", body)
         return OutputBits(_bits(operand, span >> 6, (span & 0x3F) + 1))
+    if subtype == _CT and len(body) == 14:  # nothing nested
+        flags, operand, span, table, helper = struct.unpack_from("!H4sHB3xH", body)
+        zone = _bits(operand, span >> 6, (span & 0x3F) + 1)
+        if (flags, helper) == (0, 0) and table != _NO_TABLE:
+            return Track(zone, table)
+        if (flags, table, helper) == (_CT_COMMIT, _NO_TABLE, 0):
+            return Commit(zone)
     if subtype == _BUNDLE_LOAD:
         algorithm, fields, basis, kind, count, span, operand = struct.unpack_from("!HHHIHH4s4x", body)
         if (algorithm, fields, kind) == (_HRW, _SYMMETRIC_L3L4_UDP, _OFPORT):

@@ -13,7 +13,7 @@ from typing import Any
 
 from controller.model.addresses import GATEWAY_MAC
 from controller.model.reachability import (ARP_REQUEST, ECHO_REQUEST, ETH_ARP, ETH_IPV4, ICMP, Packet, Reachability,
-                                           Verdict)
+                                           Reason, Verdict)
 from controller.model.snapshot import Intent
 from controller.model.tenancy import Port
 
@@ -75,6 +75,7 @@ class Probe:
             "receivers": sorted(self.expect.receivers),
             "answer_mac": self.expect.answer_mac,
             "reason": str(self.expect.reason),
+            "carried": self.expect.reason is Reason.NOT_ALLOWED_IN,  # it is dropped where the target is
         }
         return {
             "id": number,

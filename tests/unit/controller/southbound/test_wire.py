@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from ryu.ofproto import ofproto_protocol, ofproto_v1_4, ofproto_v1_4_parser
 
-from controller.flows.action import IN_PORT, LOCAL, Bits, DecTtl, Goto, Load, Move, Output, OutputBits, Spread
+from controller.flows.action import (IN_PORT, LOCAL, Bits, Commit, DecTtl, Goto, Load, Move, Output, OutputBits,
+                                     Spread, Track)
 from controller.flows.flow import Flow
 from controller.flows.match import Match
 from controller.pipeline.headers import HEADERS
@@ -21,9 +22,13 @@ RYU_NAMES = {name: name for name in HEADERS} | {
 }  # fmt: skip
 
 
+# Ryu 4.34 is older than the fields of the connection's first packet; a real switch judges those (test_southbound).
+KNOWN = sorted(set(HEADERS) - {"ct_nw_proto", "ct_tp_src", "ct_tp_dst"})
+
+
 @st.composite
 def bits(draw: Any) -> Bits:
-    header = HEADERS[draw(st.sampled_from(sorted(HEADERS)))]
+    header = HEADERS[draw(st.sampled_from(KNOWN))]
     low = draw(st.integers(0, header.bits - 1))
     return Bits(header.name, low, draw(st.integers(1, min(64, header.bits - low))))
 
@@ -46,14 +51,15 @@ SPREADS = st.builds(
     Spread, st.integers(0, 0xFFFF), st.lists(st.integers(1, 0xFEFF), min_size=1, max_size=9).map(tuple), bits()
 )
 ACTIONS = st.one_of(
-    loads(), moves(), st.builds(Output, PORTS), st.builds(OutputBits, bits()), SPREADS, st.just(DecTtl())
+    loads(), moves(), st.builds(Output, PORTS), st.builds(OutputBits, bits()), SPREADS, st.just(DecTtl()),
+    st.builds(Track, bits(), st.integers(0, 254)), st.builds(Commit, bits()),
 )
 
 
 @st.composite
 def matches(draw: Any) -> Match:
     terms = []
-    for name in draw(st.sets(st.sampled_from(sorted(HEADERS)))):
+    for name in draw(st.sets(st.sampled_from(KNOWN))):
         full = (1 << HEADERS[name].bits) - 1
         mask = draw(st.one_of(st.just(full), st.integers(1, full)))
         terms.append((name, draw(st.integers(0, full)) & mask, None if mask == full else mask))
@@ -182,6 +188,10 @@ def ryu_action(action: Any) -> Any:
             return parser.OFPActionOutput(port, max_len=0)
         case DecTtl():
             return parser.OFPActionDecNwTtl()
+        case Track(zone, table):
+            return parser.NXActionCT(0, RYU_NAMES[zone.header], span(zone), table, 0, [])
+        case Commit(zone):
+            return parser.NXActionCT(1, RYU_NAMES[zone.header], span(zone), 255, 0, [])
         case Load(Bits(name, 0, width), value) if width == HEADERS[name].bits:
             number = ofproto_v1_4.oxm_from_user_header(RYU_NAMES[name])
             raw = value.to_bytes((width + 7) // 8, "big")

@@ -124,7 +124,8 @@ def test_plain_data() -> None:
     one = probe(Kind.FORGED_VXLAN, "red.prod.web1", "blue.train.gpu2").to_dict(5)
     assert json.loads(json.dumps(one)) == one
     assert list(one) == ["id", "kind", "source", "target", "packet", "inner", "expect"]
-    assert one["expect"] == {"receivers": [], "answer_mac": None, "reason": "no such mac in the subnet"}
+    assert one["expect"] == {"receivers": [], "answer_mac": None, "reason": "no such mac in the subnet",
+                             "carried": False}
     assert one["inner"]["eth_type"] == 0x0800
     broadcast = probe(Kind.BROADCAST, "red.prod.web1", "blue.train.gpu2").to_dict(6)
     assert broadcast["expect"]["receivers"] == [f"red.prod.web{number}.eth0" for number in range(2, 6)]
