@@ -1,4 +1,5 @@
 """The expected matrix: for every ordered pair of ports and every kind of probe, a frame and the policy's verdict on it.
+What no port may send at all is tried by every port on one other, the next.
 
 Each frame is aimed at the target as well as the sender can: with the target's address, and with its MAC in the sender's
 own subnet or through the gateway elsewhere, also where these mean something else, or nothing, in the sender's VPC. The
@@ -22,6 +23,8 @@ BROADCAST_ADDRESS = "255.255.255.255"
 TCP, UDP = 6, 17  # IANA protocol numbers
 TCP_PORT, UDP_PORT, ROCE_PORT, VXLAN_PORT = 7000, 7001, 4791, 4789
 SOURCE_PORT = 49152  # first of the dynamic ports (RFC 6335)
+ARP_REPLY = 2
+ETH_RARP, ETH_IPV6 = 0x8035, 0x86DD
 NO_MACS = 0x02_00_00_00_00_FE  # where to look for MACs that are nobody's
 
 
@@ -40,6 +43,12 @@ class Kind(StrEnum):
     SPOOFED_MAC = "spoofed-mac"
     SPOOFED_IP = "spoofed-ip"
     FORGED_VXLAN = "forged-vxlan"
+    VLAN_TAG = "vlan-tag"
+    SPOOFED_ARP_MAC = "spoofed-arp-mac"
+    SPOOFED_ARP_IP = "spoofed-arp-ip"
+    ARP_REPLY = "arp-reply"
+    RARP = "rarp"
+    IPV6 = "ipv6"
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,11 +101,18 @@ def matrix(intent: Intent, vteps: Mapping[str, str]) -> list[Probe]:
     """All probes, pair by pair in the intent's order. `vteps` is server name -> VTEP address of every server in use."""
     policy = Reachability(intent)
     aim = _Aim(intent, vteps)
-    return [
+    honest = (
         Probe(kind, source.id, target.id, packet, policy.verdict(packet), inner)
         for source, target in permutations(intent.ports, 2)
         for kind, (packet, inner) in aim.shots(source, target)
-    ]
+    )
+    following = (*intent.ports[1:], *intent.ports[:1]) if len(intent.ports) > 1 else ()
+    lies = (
+        Probe(kind, source.id, target.id, packet, policy.verdict(packet))
+        for source, target in zip(intent.ports, following, strict=False)
+        for kind, packet in aim.lies(source, target)
+    )
+    return [*honest, *lies]
 
 
 Shot = tuple[Packet, Inner | None]
@@ -130,6 +146,16 @@ class _Aim:
         yield Kind.SPOOFED_MAC, (replace(udp, eth_src=self._other_mac(source, target)), None)
         yield Kind.SPOOFED_IP, (replace(udp, ip_src=self._other_address(source, target)), None)
         yield Kind.FORGED_VXLAN, self._forged_vxlan(source, target)
+
+    def lies(self, source: Port, target: Port) -> Iterator[tuple[Kind, Packet]]:
+        """What anti-spoofing is for, beside what `shots` tries on everybody."""
+        udp, arp = _ipv4(source, target, UDP, UDP_PORT), _arp(source, target)
+        yield Kind.VLAN_TAG, replace(udp, vlan=100)
+        yield Kind.SPOOFED_ARP_MAC, replace(arp, arp_sha=self._other_mac(source, target))
+        yield Kind.SPOOFED_ARP_IP, replace(arp, arp_spa=self._other_address(source, target))
+        yield Kind.ARP_REPLY, replace(arp, arp_op=ARP_REPLY, arp_tpa=source.address)  # gratuitous
+        for kind, eth_type in ((Kind.RARP, ETH_RARP), (Kind.IPV6, ETH_IPV6)):
+            yield kind, Packet(source.id, source.mac, BROADCAST_MAC, eth_type)
 
     def _forged_vxlan(self, source: Port, target: Port) -> Shot:
         """As if the sender were a VTEP: a good frame of the target's subnet, from another member if there is one."""
