@@ -28,7 +28,7 @@ def probe(kind: Kind, source: str, target: str) -> Probe:
 
 def test_every_ordered_pair_and_every_kind_once() -> None:
     pairs = {(source, target) for source in PORTS for target in PORTS if source != target}
-    wanted = [(kind, *pair) for pair in pairs for kind in set(Kind) - set(LIES)]
+    wanted = [(kind, *pair) for pair in pairs for kind in set(Kind) - {*LIES, Kind.RULE}]
     assert Counter((one.kind, one.source, one.target) for one in PROBES if one.kind not in LIES) == Counter(wanted)
     assert Counter((one.kind, one.source) for one in PROBES if one.kind in LIES) == Counter(
         (kind, source) for kind in LIES for source in PORTS
@@ -145,3 +145,31 @@ def test_plain_data() -> None:
 
 def test_nothing_to_test() -> None:
     assert matrix(allocate({}, []), {}) == []
+
+
+def test_every_rule_is_tried_where_it_begins_and_ends() -> None:
+    shop = load(EXAMPLE.with_name("web-shop.yaml")).data["tenants"]
+    probes = matrix(allocate(shop, SERVERS), VTEPS)
+    rules = [one for one in probes if one.kind is Kind.RULE]
+
+    def tried(target: str, protocol: int) -> dict[tuple[str, int | None], Reason]:
+        return {
+            (one.source.split(".")[2], one.packet.l4_dst): one.expect.reason
+            for one in rules
+            if one.target == f"red.shop.{target}.eth0" and one.packet.ip_proto == protocol
+        }
+
+    assert tried("db1", 17) == {
+        ("db2", 4789): Reason.NOT_ALLOWED_OUT,
+        ("db2", 4790): Reason.DELIVERED,
+        ("db2", 4795): Reason.DELIVERED,
+        ("db2", 4796): Reason.NOT_ALLOWED_OUT,
+        ("admin", 4790): Reason.NOT_ALLOWED_IN,
+    }
+    assert tried("db1", 6) == {
+        ("admin", 6999): Reason.NOT_ALLOWED_IN,
+        ("admin", 7000): Reason.ROUTED,
+        ("admin", 7001): Reason.NOT_ALLOWED_IN,
+        ("ci", 7000): Reason.NOT_ALLOWED_IN,
+    }
+    assert {one.expect.reason for one in rules if one.packet.icmp_type == 13} == {Reason.DELIVERED}
