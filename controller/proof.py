@@ -12,7 +12,8 @@ from controller.flows.flow import Flow, FlowKey
 from controller.flows.table import FlowTable
 from controller.flows.text import flow_text, term_text
 from controller.southbound.inspection import Inspection
-from controller.southbound.wire import Foreign, WireError
+from controller.southbound.oxm import WireError
+from controller.southbound.wire import Foreign
 
 SHOWN = 5  # flows told of each difference
 Flows = Mapping[FlowKey, Flow]

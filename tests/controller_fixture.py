@@ -8,7 +8,9 @@ from typing import Any
 from ovs_fixture import REPOSITORY, Controller, Namespace, PrivateOvs
 from scripted_engine import OBSERVED, PROGRAM
 
-from controller.flows.action import IN_PORT, LOCAL, Bits, DecTtl, Goto, Load, Move, Output, OutputBits, Spread, Tunnel
+from controller.flows.action import (
+    IN_PORT, LOCAL, Bits, Commit, DecTtl, Goto, Load, Move, Output, OutputBits, Spread, Track, Tunnel,
+)  # fmt: skip
 from controller.flows.flow import Flow
 from controller.flows.match import match
 from controller.model.codec import to_json
@@ -102,5 +104,21 @@ def every_kind() -> set[Flow]:
         Flow(4, 1, match(tun_id=(5, 0xFFFFFF), tun_src=6, tun_dst=(8, 8)), tunnel, 6),
         Flow(5, 1, match(reg0=1, reg1=(2, 3), reg2=(0, 1 << 31), reg3=5), (Load(reg, 0xFFF), Move(reg, reg)), 8),
         Flow(6, 1, match(in_port=1, **ip), (Load(Bits("reg0", 0, 32), 3), Load(Bits("ip_dst", 0, 8), 3), Output(1)), 8),
+        *connections(),
         Flow(7, 1, match(tun_id=1 << 63), (Move(Bits("tun_src", 0, 32), Bits("reg3", 0, 32)), Output(1)), 8),
     }  # fmt: skip
+
+
+def connections() -> set[Flow]:
+    """Flows of every form that connection tracking has."""
+    ip, zone = {"eth_type": 0x0800}, Bits("reg6", 0, 16)
+    begun = {**ip, "ct_state": (0x20, 0x30)}
+    return {
+        Flow(8, 1, match(in_port=1, **ip), (Load(zone, 7), Track(zone, 9), Output(1), Track(zone, 10)), 9),
+        Flow(9, 1, match(ct_state=(0x21, 0x31), **ip), (Commit(zone), Goto(10)), 9),
+        Flow(9, 2, match(ct_nw_proto=6, ct_tp_dst=(80, 0xFFF0), reg7=(1, 1), **begun), (Goto(11),), 9),
+        Flow(9, 3, match(ct_nw_proto=1, ct_tp_src=8, ct_tp_dst=0, **begun), (), 9),
+        Flow(9, 4, match(ip_frag=3, ct_state=(0x28, 0x38), **ip), (Commit(zone), OutputBits(zone)), 9),
+        Flow(9, 5, match(ip_frag=1, **ip), (), 9),
+        Flow(9, 6, match(ip_frag=0, **ip), (), 9),
+    }

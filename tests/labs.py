@@ -37,7 +37,34 @@ def _vpcs(draw: st.DrawFn) -> dict[str, Any]:
             fixed = {"ip": str(network[ip]), "mac": f"02:80:00:00:00:0{mac}", "server": draw(st.sampled_from(SERVERS))}
             kept = draw(st.sets(st.sampled_from(sorted(fixed))))
             instances[name] = {"subnet": subnet, **{key: fixed[key] for key in sorted(kept)}}
-    return {"subnets": subnets, "instances": instances}
+    vpc: dict[str, Any] = {"subnets": subnets, "instances": instances}
+    if draw(st.booleans()) and "default" not in {*subnets, *instances}:
+        vpc["security_groups"] = draw(_groups([*GROUPS, "default"]))
+        known = [*vpc["security_groups"], *(["default"] if vpc["security_groups"] else [])]
+        for instance in instances.values():
+            if known and draw(st.booleans()):
+                instance["groups"] = draw(st.lists(st.sampled_from(sorted(set(known))), unique=True, min_size=1))
+    return vpc
+
+
+GROUPS = ["web-servers", "databases", "g-10"]  # none of LABELS
+
+
+@st.composite
+def _groups(draw: st.DrawFn, names: list[str]) -> dict[str, Any]:
+    """Some groups, whose rules speak of groups that there are."""
+    chosen = draw(st.lists(st.sampled_from(names), unique=True, max_size=3))
+    peers = st.sampled_from([*chosen, "default"])
+    kinds = st.fixed_dictionaries({"protocol": st.sampled_from(["any", "tcp", "udp", "icmp"])}) | st.fixed_dictionaries(
+        {"protocol": st.sampled_from(["tcp", "udp"]), "ports": st.sampled_from(["80", "443", "1000-2000"])}
+    ) | st.just({"protocol": "icmp", "icmp_type": "8"})  # fmt: skip
+    whom = st.just({}) | st.fixed_dictionaries({"peers": peers}) | st.just({"cidr": "10.0.0.0/8"})
+    direction = st.fixed_dictionaries({"direction": st.sampled_from(["from-port", "to-port"])})
+    rule = st.tuples(direction, kinds, whom).map(lambda parts: parts[0] | parts[1] | parts[2])
+    group = st.fixed_dictionaries(
+        {"rules": st.dictionaries(LABELS, rule, max_size=2)}, optional={"established": st.sampled_from(["cut", "keep"])}
+    )
+    return {name: draw(group) for name in chosen}
 
 
 _words = st.sampled_from(

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import count
 
 from controller.flows.flow import Flow, FlowKey
-from controller.southbound import messages, wire
+from controller.southbound import messages, oxm, wire
 from controller.southbound.connection import Answer, Connected
 from controller.southbound.fleet import Fleet
 from controller.southbound.reconciler import Counters, Session
@@ -126,7 +126,7 @@ def read_flow_mod(mod: bytes) -> tuple[int, Flow]:
 def stats_entry(flow: Flow | wire.Foreign) -> bytes:
     if isinstance(flow, wire.Foreign):
         return _entry(flow.table, flow.priority, flow.cookie, flow.raw_match, idle=9)
-    tail = wire.encode_match(flow.match) + wire.encode_instructions(flow.actions)
+    tail = oxm.encode_match(flow.match) + wire.encode_instructions(flow.actions)
     return _entry(flow.table, flow.priority, flow.cookie, tail)
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 from ryu.ofproto import ofproto_protocol, ofproto_v1_4, ofproto_v1_4_parser
 
-from controller.flows.action import Bits, DecTtl, Goto, Load, Move, Output, OutputBits, Spread, Tunnel
+from controller.flows.action import Bits, Commit, DecTtl, Goto, Load, Move, Output, OutputBits, Spread, Track, Tunnel
 from controller.flows.flow import Flow
 from controller.flows.match import Match
 from controller.pipeline.headers import HEADERS
@@ -69,6 +69,10 @@ def _action(action: Any) -> Any:
             return parser.OFPActionOutput(port, max_len=0)
         case DecTtl():
             return parser.OFPActionDecNwTtl()
+        case Track(zone, table):
+            return parser.NXActionCT(0, _NAMES[zone.header], _span(zone), table, 0, [])
+        case Commit(zone):
+            return parser.NXActionCT(1, _NAMES[zone.header], _span(zone), 255, 0, [])
         case Load(Bits(name, 0, width), value) if width == HEADERS[name].bits:
             number = ofproto_v1_4.oxm_from_user_header(_NAMES[name])
             raw = value.to_bytes((width + 7) // 8, "big")

@@ -1,9 +1,13 @@
 """Snapshots for tests of the compiler: a fixed small one, and hypothesis strategies of random ones."""
 
+from dataclasses import replace
+
 from hypothesis import strategies as st
 
+from controller.compiler.program import Program
 from controller.model.fabric import Attachment, Fabric, Link, Switch
 from controller.model.placement import Chassis, Observed
+from controller.model.security import SecurityGroup, SecurityRule
 from controller.model.snapshot import Intent, Snapshot
 from controller.model.tenancy import Instance, Port, Subnet, Tenant, Vpc
 
@@ -43,6 +47,11 @@ def plug_all(intent: Intent) -> Observed:
     return Observed(plugged)
 
 
+def contents(built: Program) -> tuple:
+    """A program with the flows spelled out: tables are equal only to themselves."""
+    return {dpid: table.flows for dpid, table in built.flows.items()}, built.because(), built.tables
+
+
 def two_tenants() -> Intent:
     """Two tenants with the same addresses and, for w1, the same MAC, on shared servers."""
     return intent_of([("red", 2, [0, 1, 0]), ("blue", 1, [0, 1, 3])])
@@ -62,7 +71,8 @@ def intent_of(tenants: list[tuple[str, int, list[int]]]) -> Intent:
             instance = Instance(vpc.id, f"w{index}", f"server-{place}")
             subnet, address = f"{vpc.id}.net{index % subnets}", f"10.1.{index % subnets}.{10 + index}"
             parts[3].append(instance)
-            parts[4].append(Port(instance.id, "eth0", subnet, address, _mac(number, index)))
+            zone = number * 100 + index + 1
+            parts[4].append(Port(instance.id, "eth0", subnet, address, _mac(number, index), zone=zone))
     return Intent(*(tuple(part) for part in parts))
 
 
@@ -72,7 +82,57 @@ def _mac(tenant: int, index: int) -> str:
 
 @st.composite
 def intents(draw: st.DrawFn) -> Intent:
-    """Up to three tenants, three subnets and five instances each, on any of the servers."""
+    """Up to three tenants, three subnets and five instances each, on any of the servers; some with security groups."""
     names = draw(st.lists(st.sampled_from(["red", "blue", "green"]), unique=True, max_size=3))
     place = st.integers(0, SERVERS - 1)
-    return intent_of([(name, draw(st.integers(1, 3)), draw(st.lists(place, max_size=5))) for name in names])
+    intent = intent_of([(name, draw(st.integers(1, 3)), draw(st.lists(place, max_size=5))) for name in names])
+    for vpc in intent.vpcs:
+        if draw(st.booleans()):
+            intent = _with_groups(draw, intent, vpc.id)
+    return intent
+
+
+@st.composite
+def grouped(draw: st.DrawFn) -> Intent:
+    """Two tenants with security groups, and at least one instance each."""
+    place = st.integers(0, SERVERS - 1)
+    places = st.lists(place, min_size=1, max_size=4)
+    intent = intent_of([(name, draw(st.integers(1, 2)), draw(places)) for name in ("red", "blue")])
+    for vpc in intent.vpcs:
+        intent = _with_groups(draw, intent, vpc.id)
+    return intent
+
+
+def _with_groups(draw: st.DrawFn, intent: Intent, vpc: str) -> Intent:
+    """One to three groups with up to four rules each, and every port of the VPC in some of them."""
+    bits = draw(st.lists(st.integers(0, 63), unique=True, min_size=1, max_size=3))
+    groups = tuple(SecurityGroup(vpc, f"g{place}", bit) for place, bit in enumerate(bits))
+    names = [group.id for group in groups]
+    found = [rule for name in names for rule in draw(st.lists(rules(name, names), max_size=4, unique_by=_name))]
+    members = st.lists(st.sampled_from(names), unique=True, min_size=1).map(sorted).map(tuple)
+    ports = tuple(
+        replace(port, groups=draw(members)) if port.instance.startswith(f"{vpc}.") else port for port in intent.ports
+    )
+    return replace(
+        intent, ports=ports, security_groups=(*intent.security_groups, *groups),
+        security_rules=(*intent.security_rules, *found),
+    )  # fmt: skip
+
+
+def _name(rule: SecurityRule) -> str:
+    return rule.name
+
+
+@st.composite
+def rules(draw: st.DrawFn, group: str, groups: list[str]) -> SecurityRule:
+    """A rule of `group`, perhaps about one of `groups`."""
+    protocol = draw(st.sampled_from(["any", "tcp", "udp", "icmp"]))
+    cidr, peers = draw(
+        st.tuples(st.none(), st.none() | st.sampled_from(groups))
+        | st.tuples(st.sampled_from(["0.0.0.0/0", "10.1.0.0/24", "10.1.1.0/28", "10.1.0.10/32"]), st.none())
+    )
+    return SecurityRule(
+        group, f"r{draw(st.integers(0, 3))}", draw(st.sampled_from(["from-port", "to-port"])), protocol,
+        draw(st.sampled_from([None, "80", "1-6", "7000-7001", "0-65535"])) if protocol in ("tcp", "udp") else None,
+        draw(st.sampled_from([None, 8, 13])) if protocol == "icmp" else None, cidr, peers,
+    )  # fmt: skip

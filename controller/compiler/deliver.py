@@ -1,28 +1,41 @@
-"""To the instance: unicast to the local port that has the MAC, multicast to all local members."""
+"""To the instance: unicast to the local port that has the MAC, multicast to all local members.
+
+A port with security groups gets a copy of the packet only after its connection was looked up and its rules were asked.
+"""
 
 from collections.abc import Iterator
 from typing import NamedTuple
 
 from controller.compiler.address import mac
 from controller.compiler.forward import MULTICAST
+from controller.compiler.security import Filter, judged_as, words
 from controller.compiler.unit import Selected
 from controller.compiler.world import SubnetScope
-from controller.flows.action import Output
+from controller.flows.action import Action, Output
 from controller.flows.flow import Flow
-from controller.flows.language import flow
+from controller.flows.language import flow, load, track
 from controller.flows.match import match
-from controller.pipeline.tables import DELIVER
+from controller.pipeline.fields import PEER_GROUPS, RECEIVER, ZONE
+from controller.pipeline.headers import IPV4
+from controller.pipeline.tables import DELIVER, TO_PEER
+
+
+class Receiver(NamedTuple):
+    """A local port; `filter` says how it is judged if it has security groups."""
+
+    ofport: int
+    filter: Filter | None
 
 
 class LocalMac(NamedTuple):
-    ofport: int
+    receiver: Receiver
     vni: int
     mac: str
     because: str
 
 
 class LocalMembers(NamedTuple):
-    ofports: tuple[int, ...]
+    receivers: tuple[Receiver, ...]
     vni: int
     because: str
 
@@ -32,19 +45,37 @@ SCOPES = (SubnetScope,)
 
 def select(scope: SubnetScope) -> Iterator[Selected]:
     subnet = scope.subnet
-    members: dict[int, list[int]] = {}
+    members: dict[int, list[Receiver]] = {}
     for port, chassis, ofport in scope.plugged():
-        members.setdefault(chassis.int_dpid, []).append(ofport)
-        yield port.id, (chassis.int_dpid,), LocalMac(ofport, subnet.vni, port.mac, port.id)
-    for dpid, ofports in members.items():
-        yield dpid, (dpid,), LocalMembers(tuple(sorted(ofports)), subnet.vni, subnet.id)
+        receiver = Receiver(ofport, scope.filters.get(port.id))
+        members.setdefault(chassis.int_dpid, []).append(receiver)
+        yield port.id, (chassis.int_dpid,), LocalMac(receiver, subnet.vni, port.mac, port.id)
+    for dpid, receivers in members.items():
+        in_order = tuple(sorted(receivers, key=lambda receiver: receiver.ofport))
+        yield dpid, (dpid,), LocalMembers(in_order, subnet.vni, subnet.id)
 
 
 def compile(view: LocalMac | LocalMembers) -> Iterator[Flow]:
     if isinstance(view, LocalMac):
-        to_mac = match(network=view.vni, eth_dst=mac(view.mac))
-        yield flow(DELIVER, "unicast", to_mac, Output(view.ofport), because=view.because)
+        to_mac = match(network=view.vni, eth_dst=mac(view.mac), **_kind(view.receiver))
+        yield flow(DELIVER, "unicast", to_mac, *_handed(view.receiver), because=view.because)
         return
-    to_group = match(network=view.vni, eth_dst=MULTICAST)
-    outputs = (Output(ofport) for ofport in view.ofports)
+    to_group = match(network=view.vni, eth_dst=MULTICAST, **_kind(*view.receivers))
+    outputs = (action for receiver in view.receivers for action in _handed(receiver))
     yield flow(DELIVER, "multicast", to_group, *outputs, because=view.because)
+
+
+def _kind(*receivers: Receiver) -> dict[str, int]:
+    """Only IP has connections, and Open vSwitch wants it said."""
+    return {"eth_type": IPV4} if any(receiver.filter for receiver in receivers) else {}
+
+
+def _handed(receiver: Receiver) -> Iterator[Action]:
+    """To the port, or to where it is judged: nothing must be left of how the sender was."""
+    if receiver.filter is None:
+        yield Output(receiver.ofport)
+        return
+    yield from judged_as(receiver.filter)
+    yield from words(PEER_GROUPS, 0)
+    yield load(RECEIVER.name, receiver.ofport)
+    yield track(ZONE, TO_PEER)

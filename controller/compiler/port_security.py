@@ -10,7 +10,7 @@ from controller.flows.flow import Flow
 from controller.flows.language import flow, goto
 from controller.flows.match import match
 from controller.pipeline.headers import ARP, IPV4
-from controller.pipeline.tables import GATEWAY, PORT_SECURITY, RESOLVE
+from controller.pipeline.tables import FROM_PORT, PORT_SECURITY, RESOLVE
 
 
 class Sender(NamedTuple):
@@ -33,6 +33,6 @@ def compile(view: Sender) -> Iterator[Flow]:
     own_mac, own_address = mac(view.mac), ipv4(view.address)
     untagged = {"network": view.vni, "in_port": view.ofport, "eth_src": own_mac, "vlan_vid": 0}
     sends_ipv4 = match(**untagged, eth_type=IPV4, ip_src=own_address)
-    yield flow(PORT_SECURITY, "own", sends_ipv4, goto(GATEWAY), because=view.because)
+    yield flow(PORT_SECURITY, "own", sends_ipv4, goto(FROM_PORT), because=view.because)
     sends_arp = match(**untagged, eth_type=ARP, arp_sha=own_mac, arp_spa=own_address)
     yield flow(PORT_SECURITY, "own", sends_arp, goto(RESOLVE), because=view.because)

@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from controller.compiler import (bridges, classify, deliver, forward, gateway, neighbour, port_security,
-                                 resolve, underlay)
+from controller.compiler import (bridges, classify, connections, deliver, forward, from_port, gateway, neighbour,
+                                 peers, port_security, resolve, security_rules, underlay)
 from controller.compiler.engine import Engine
 from controller.compiler.unit import Concern
 from controller.compiler.world import World
@@ -15,7 +15,8 @@ from controller.model.snapshot import Snapshot
 from controller.pipeline.tables import PIPELINES
 
 CONCERNS: tuple[Concern, ...] = (
-    bridges, underlay, classify, port_security, resolve, gateway, neighbour, forward, deliver,
+    bridges, underlay, classify, port_security, resolve, from_port, peers, security_rules, connections, gateway,
+    neighbour, forward, deliver,
 )  # fmt: skip
 
 
@@ -72,3 +73,5 @@ def _reasons(snapshot: Snapshot) -> Iterator[str]:
     yield from (f"chassis/{chassis.name}" for chassis in snapshot.chassis)
     yield from (subnet.id for subnet in snapshot.intent.subnets)
     yield from (port.id for port in snapshot.intent.ports)
+    yield from (group.id for group in snapshot.intent.security_groups)
+    yield from (rule.id for rule in snapshot.intent.security_rules)

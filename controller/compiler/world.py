@@ -4,15 +4,19 @@ A scope is a frozen value that holds everything the units selected from it depen
 units only when the scope differs from the last one, so a change in one subnet costs that subnet.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
 from operator import attrgetter
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+from controller.compiler.index import Index
+from controller.compiler.security import Filter, SecurityScope, filters, security
 from controller.compiler.unit import Where
 from controller.compiler.vpc import VpcScope
 from controller.model.difference import Difference, difference
 from controller.model.fabric import NO_FABRIC, Fabric
 from controller.model.placement import Chassis, Observed
+from controller.model.security import SecurityGroup, SecurityRule
 from controller.model.snapshot import Snapshot
 from controller.model.tenancy import Instance, Port, Subnet
 
@@ -44,7 +48,8 @@ class SubnetScope(NamedTuple):
     """A subnet, its members, and the chassis that have to do with it, in the order of their names.
 
     present: those with members. reach: those with members of the VPC, all of which may send into the subnet.
-    receivers, senders: the VXLAN ports of the two.
+    receivers, senders: the VXLAN ports of the two. filters: port id -> how those of its ports are judged that have
+    security groups.
     """
 
     subnet: Subnet
@@ -53,6 +58,7 @@ class SubnetScope(NamedTuple):
     reach: tuple[Chassis, ...]
     receivers: Tunnels
     senders: Tunnels
+    filters: Mapping[str, Filter]
 
     def plugged(self) -> Iterator[tuple[Port, Chassis, int]]:
         """The members whose OpenFlow port is known."""
@@ -61,7 +67,7 @@ class SubnetScope(NamedTuple):
                 yield port, chassis, ofport
 
 
-Scope = FabricScope | ChassisScope | SubnetScope | VpcScope
+Scope = FabricScope | ChassisScope | SubnetScope | VpcScope | SecurityScope
 
 
 def dpids(chassis: Iterable[Chassis]) -> Where:
@@ -86,18 +92,17 @@ class World:
         self._snapshot = Snapshot(0, NO_FABRIC)
         self._observed = Observed()
         self._chassis: dict[str, Chassis] = {}
-        self._subnets: dict[str, Subnet] = {}
-        self._instances: dict[str, Instance] = {}
-        self._ports: dict[str, Port] = {}
-        self._of_instance: dict[str, dict[str, None]] = {}  # ids of its ports
-        self._of_subnet: dict[str, dict[str, None]] = {}
-        self._of_vpc: dict[str, dict[str, None]] = {}  # ids of its subnets
+        self._subnets: Index[Subnet] = Index("subnet", attrgetter("vpc"))
+        self._instances: Index[Instance] = Index("instance", attrgetter("vpc"))
+        self._ports: Index[Port] = Index("port", attrgetter("subnet"))
+        self._groups: Index[SecurityGroup] = Index("security_group", attrgetter("vpc"))
+        self._rules: Index[SecurityRule] = Index("security_rule", attrgetter("group"))
         self._scopes: dict[str, Scope] = {}
 
     def update(self, snapshot: Snapshot, observed: Observed) -> Mapping[str, Scope | None]:
         """Every scope that is other than it was, by its key; None for one that is gone."""
         change = difference(self._snapshot, snapshot)
-        vpcs = {*self._follow(change), *self._replugged(observed)}
+        vpcs = {*self._follow(change, snapshot), *self._replugged(observed)}
         self._snapshot, self._observed = snapshot, observed
         found: dict[str, Scope | None] = {f"chassis/{chassis.name}": None for chassis in change.olds("chassis")}
         found |= self._physical()
@@ -116,58 +121,53 @@ class World:
         for chassis in self._snapshot.chassis:
             yield f"chassis/{chassis.name}", ChassisScope(chassis, fabric.router_mac)
 
-    def _follow(self, change: Difference) -> Iterator[str]:
+    def _follow(self, change: Difference, snapshot: Snapshot) -> Iterator[str]:
         """Brings the indexes up to date; gives the VPCs that may be other than before."""
-        _index(self._chassis, change, "chassis", attrgetter("name"))
-        _index(self._subnets, change, "subnet", attrgetter("id"))
-        _index(self._instances, change, "instance", attrgetter("id"))
-        _index(self._ports, change, "port", attrgetter("id"))
-        for subnet in change.olds("subnet"):
-            del self._of_vpc[subnet.vpc][subnet.id]
-            yield subnet.vpc
-        for subnet in change.news("subnet"):
-            self._of_vpc.setdefault(subnet.vpc, {})[subnet.id] = None
-            self._of_subnet.setdefault(subnet.id, {})
-            yield subnet.vpc
-        for port in change.olds("port"):
-            del self._of_instance[port.instance][port.id], self._of_subnet[port.subnet][port.id]
-            yield _vpc_of(port)
-        for port in change.news("port"):
-            self._of_instance.setdefault(port.instance, {})[port.id] = None
-            self._of_subnet.setdefault(port.subnet, {})[port.id] = None
-            yield _vpc_of(port)
-        for instance in change.news("instance"):
-            yield instance.vpc
-        for index, kind in ((self._of_instance, "instance"), (self._of_subnet, "subnet"), (self._of_vpc, "vpc")):
-            for thing in change.removed.get(kind, ()):
-                index.pop(thing.id, None)
+        for of_vpc in (self._subnets, self._instances, self._groups):
+            yield from of_vpc.follow(change)
+        for of_part in (self._ports, self._rules):
+            yield from map(_vpc_of, of_part.follow(change))
         if change.olds("chassis") or change.news("chassis"):
-            yield from self._of_vpc
+            self._chassis = {chassis.name: chassis for chassis in snapshot.chassis}
+            yield from self._subnets.owners()
 
     def _replugged(self, observed: Observed) -> Iterator[str]:
         """The VPCs of ports that were plugged or unplugged; most updates bring the very same mapping."""
         if observed.plugged is not self._observed.plugged:
             for (_, port), _ in observed.plugged.items() ^ self._observed.plugged.items():
-                if port in self._ports:
-                    yield _vpc_of(self._ports[port])
+                known = self._ports.get(port)
+                if known is not None:
+                    yield _vpc_of(known.subnet)
 
     def _vpc(self, key: str) -> Iterator[tuple[str, Scope | None]]:
         """The scopes of a VPC and its subnets as they are now; None if there is nothing in it any more."""
-        subnets = [self._subnets[name] for name in self._of_vpc.get(key, ())]
+        subnets = tuple(self._subnets.of(key))
         members = {subnet.id: tuple(self._members(subnet.id)) for subnet in subnets}
         present = {subnet.id: _of_members(members[subnet.id]) for subnet in subnets}
-        reach = _of_members(member for of_subnet in members.values() for member in of_subnet)
+        everybody = tuple(chain.from_iterable(members.values()))
+        reach = _of_members(everybody)
         senders = _tunnels(reach)
+        judged = filters(_label(subnets), self._groups.of(key), (member.port for member in everybody))
         for subnet in subnets:
-            own = present[subnet.id]
-            yield subnet.id, SubnetScope(subnet, members[subnet.id], own, reach, _tunnels(own), senders)
+            inside, own = members[subnet.id], present[subnet.id]
+            yield subnet.id, SubnetScope(subnet, inside, own, reach, _tunnels(own), senders, _among(inside, judged))
         yield key, VpcScope(tuple((one, dpids(present[one.id])) for one in subnets)) if subnets else None
+        yield f"{key}/security", self._security(key, everybody, judged, dpids(reach)) if judged else None
+
+    def _security(
+        self, vpc: str, members: Iterable[Member], judged: Mapping[str, Filter], where: Where
+    ) -> SecurityScope:
+        groups = {group: self._rules_of(group) for group in self._groups.of(vpc)}
+        placed = ((member.port, member.chassis.int_dpid) for member in members)
+        return security(groups, placed, judged, _label(self._subnets.of(vpc)), where)
+
+    def _rules_of(self, group: SecurityGroup) -> tuple[SecurityRule, ...]:
+        return tuple(sorted(self._rules.of(group.id), key=attrgetter("id")))
 
     def _members(self, subnet: str) -> Iterator[Member]:
-        for name in self._of_subnet[subnet]:
-            port = self._ports[name]
+        for port in self._ports.of(subnet):
             chassis = self._chassis[self._instances[port.instance].server]
-            yield Member(port, chassis, self._observed.plugged.get((chassis.name, name)))
+            yield Member(port, chassis, self._observed.plugged.get((chassis.name, port.id)))
 
     def _take(self, key: str, scope: Scope | None) -> None:
         for chassis, ports in _unplugged(self._scopes.pop(key, None)).items():
@@ -178,15 +178,19 @@ class World:
             self._scopes[key] = scope
 
 
-def _index(index: dict[str, Any], change: Difference, kind: str, name: Callable[[Any], str]) -> None:
-    for thing in change.olds(kind):
-        del index[name(thing)]
-    for thing in change.news(kind):
-        index[name(thing)] = thing
+def _vpc_of(part: str) -> str:
+    """The id of the VPC that the subnet or the group with this id is in."""
+    return part.rpartition(".")[0]
 
 
-def _vpc_of(port: Port) -> str:
-    return port.instance.rpartition(".")[0]
+def _label(subnets: Iterable[Subnet]) -> int:
+    """The number that flows know a VPC by: unique, because VNIs are."""
+    return min((subnet.vni for subnet in subnets), default=0)
+
+
+def _among(members: Iterable[Member], judged: Mapping[str, Filter]) -> Mapping[str, Filter]:
+    """The filters of these members."""
+    return {member.port.id: judged[member.port.id] for member in members if member.port.id in judged} if judged else {}
 
 
 def _of_members(members: Iterable[Member]) -> tuple[Chassis, ...]:

@@ -70,10 +70,26 @@ class DecTtl:
 
 
 @dataclass(frozen=True, slots=True)
+class Track:
+    """`ct(zone=zone,table=table)`: a copy of the packet, with the state of its connection, goes on in a table with a
+    higher number; the actions behind are for the packet itself."""
+
+    zone: Bits
+    table: int
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """`ct(commit,zone=zone)`: the packet's connection is remembered."""
+
+    zone: Bits
+
+
+@dataclass(frozen=True, slots=True)
 class Goto:
     """`goto_table`: the last action, to a table with a higher number."""
 
     table: int
 
 
-Action = Load | Move | Output | Tunnel | OutputBits | Spread | DecTtl | Goto
+Action = Load | Move | Output | Tunnel | OutputBits | Spread | DecTtl | Track | Commit | Goto

@@ -1,19 +1,23 @@
 """What flows do to a packet, executably: the semantics that the proofs rest on, itself judged against ofproto/trace.
 
-A packet is a mapping from header name to value; a header the packet does not have is absent. Registers start at 0.
+A packet is a mapping from header name to value; a header the packet does not have is absent. Registers start at 0. A
+switch remembers the connections that earlier packets opened.
 """
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
-from controller.flows.action import IN_PORT, Action, Bits, DecTtl, Goto, Load, Move, Output, OutputBits, Spread, Tunnel
+from controller.flows.action import (
+    IN_PORT, Action, Bits, Commit, DecTtl, Goto, Load, Move, Output, OutputBits, Spread, Track, Tunnel,
+)  # fmt: skip
+from controller.flows.connections import Connections
 from controller.flows.flow import Flow
 from controller.pipeline.headers import HEADERS
 
 Packet = dict[str, int]
 DEFAULT_TTL = 64
-METADATA = {name for name in HEADERS if name.startswith(("reg", "tun_", "vlan_"))}
+METADATA = {name for name in HEADERS if name.startswith(("reg", "tun_", "vlan_")) or name in ("ct_state", "ip_frag")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,25 +41,35 @@ def first_member(spread: Spread) -> int:
 
 
 class Switch:
-    """The tables of one bridge, ready to evaluate packets. `choose` stands in for the hash of a Spread."""
+    """The tables of one bridge, ready to evaluate packets. `choose` stands in for the hash of a Spread, `connections`
+    for the kernel's memory."""
 
-    def __init__(self, flows: Iterable[Flow], choose: Callable[[Spread], int] = first_member) -> None:
+    def __init__(
+        self,
+        flows: Iterable[Flow],
+        choose: Callable[[Spread], int] = first_member,
+        connections: Connections | None = None,
+    ) -> None:
         self._tables: dict[int, list[Flow]] = defaultdict(list)
         for entry in sorted(flows, key=lambda entry: -entry.priority):
             self._tables[entry.table].append(entry)
         self._choose = choose
+        self._connections = connections or Connections()
 
     def evaluate(self, packet: Mapping[str, int]) -> Outcome:
         """Run `packet` (with its in_port) from table 0 to the end."""
-        outcome, state = Outcome(), dict(packet)
-        table: int | None = 0
+        outcome = Outcome()
+        self._evaluate(0, dict(packet), outcome)
+        return outcome
+
+    def _evaluate(self, first: int, state: Packet, outcome: Outcome) -> None:
+        table: int | None = first
         while table is not None:
             hit = next((entry for entry in self._tables[table] if matches(entry, state)), None)
             if hit is None:
                 break
             outcome.hits.append(hit)
             table = self._run(hit.actions, state, outcome)
-        return outcome
 
     def _run(self, actions: Iterable[Action], state: Packet, outcome: Outcome) -> int | None:
         for action in actions:
@@ -78,6 +92,11 @@ class Switch:
                     state["ip_ttl"] = state.get("ip_ttl", DEFAULT_TTL) - 1
                     if state["ip_ttl"] <= 0:
                         return None
+                case Track(zone, table):
+                    tracked = self._connections.track(read(state, zone), state)
+                    self._evaluate(table, state | tracked, outcome)
+                case Commit(zone):
+                    self._connections.commit(read(state, zone), state)
                 case Goto(table):
                     return table
         return None

@@ -3,10 +3,12 @@
 import hashlib
 from functools import cache, lru_cache
 
-from controller.flows.action import Action, Bits, DecTtl, Goto, Load, Move, Output, OutputBits, Spread, Tunnel
+from controller.flows.action import (
+    Action, Bits, Commit, DecTtl, Goto, Load, Move, Output, OutputBits, Spread, Track, Tunnel,
+)  # fmt: skip
 from controller.flows.flow import Flow
 from controller.flows.match import Match
-from controller.pipeline.fields import FIELDS
+from controller.pipeline.fields import FIELDS, Field
 from controller.pipeline.headers import HEADERS
 from controller.pipeline.tables import Pipeline, Table
 
@@ -78,6 +80,16 @@ def goto(table: Table) -> Goto:
     return Goto(table.number)
 
 
+def track(zone: Field, table: Table) -> Track:
+    """Look the connection up in the zone that a field holds, and go on in `table` with what is known of it."""
+    return Track(bits(zone.name), table.number)
+
+
+def commit(zone: Field) -> Commit:
+    """Remember the connection in the zone that a field holds."""
+    return Commit(bits(zone.name))
+
+
 def _check_once(table: Table, match: Match, actions: tuple[Action, ...]) -> None:
     """`_check`, once for all flows of one shape: the contract speaks of headers and bits, not of values."""
     headers = tuple((header, mask) for header, _, mask in match)
@@ -93,6 +105,8 @@ def _shape(action: Action) -> object:
             return target
         case Goto(table):
             return table
+        case Track(table=table):
+            return Track, table
     return type(action)
 
 
@@ -106,6 +120,8 @@ def _check(table: Table, match: Match, actions: tuple[Action, ...]) -> None:
                 raise ContractError(f"{table.name} does not write {target}")
         if isinstance(action, (Output, OutputBits, Tunnel)) and not table.emits:
             raise ContractError(f"{table.name} does not emit")
+        if isinstance(action, Track) and action.table <= table.number:
+            raise ContractError(f"{table.name}: a connection's packet goes on in a table behind")
         if isinstance(action, Goto) and (place != len(actions) - 1 or action.table <= table.number):
             raise ContractError(f"{table.name}: goto comes last and leads forward")
 
@@ -116,7 +132,7 @@ def _written(action: Action) -> tuple[Bits, ...]:
             return (target,)
         case Tunnel():
             return (bits("tun_dst"),)
-        case Output() | OutputBits() | DecTtl() | Goto():
+        case Output() | OutputBits() | DecTtl() | Track() | Commit() | Goto():
             return ()
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 
 from controller.flows.action import (
-    IN_PORT, LOCAL, Action, Bits, DecTtl, Goto, Load, Move, Output, OutputBits, Spread, Tunnel,
+    IN_PORT, LOCAL, Action, Bits, Commit, DecTtl, Goto, Load, Move, Output, OutputBits, Spread, Track, Tunnel,
 )  # fmt: skip
 from controller.flows.flow import Flow
 from controller.flows.match import Term
@@ -16,6 +16,8 @@ _NXM = {  # the names that ovs-ofctl's load and move want, ovs-fields(7)
     "ip_dst": "NXM_OF_IP_DST", "tun_id": "NXM_NX_TUN_ID", "tun_src": "NXM_NX_TUN_IPV4_SRC",
     "tun_dst": "NXM_NX_TUN_IPV4_DST",
 }  # fmt: skip
+
+_FRAGMENTS = {0: "no", 1: "first", 3: "later"}  # always matched exactly
 
 # Metadata before headers, and a header after those it requires, as a person would write it.
 _ORDER = sorted(HEADERS, key=lambda name: not name.startswith(("reg", "in_port", "tun_")))
@@ -42,7 +44,17 @@ def term_text(term: Term) -> str:
     if name == "vlan_vid" and (value, mask) == (0, None):
         return "vlan_tci=0/0x1fff"  # ovs-ofctl knows no vlan_vid=0; the CFI bit says that there is a tag
     form = HEADERS[name].form
+    if form == "frag":
+        return f"ip_frag={_FRAGMENTS[value]}"
+    if form == "states":
+        return f"{name}={states_text(value, value if mask is None else mask)}"
     return f"{name}={_value(form, value)}" + ("" if mask is None else f"/{_value(form, mask)}")
+
+
+def states_text(value: int, mask: int) -> str:
+    """Bits of ct_state that must be set and unset: `+new-inv+trk`."""
+    names = ("new", "est", "rel", "rpl", "inv", "trk")
+    return "".join(("+" if value >> bit & 1 else "-") + name for bit, name in enumerate(names) if mask >> bit & 1)
 
 
 def mac_text(value: int) -> str:
@@ -96,5 +108,9 @@ def _action(action: Action, tables: Mapping[int, str] | None) -> str:
             return f"bundle_load(symmetric_l3l4+udp,{basis},hrw,ofport,{_bits(target)},members:{ports})"
         case DecTtl():
             return "dec_ttl"
+        case Track(zone, table):
+            return f"ct(zone={_bits(zone)},table={_table(table, tables)})"
+        case Commit(zone):
+            return f"ct(commit,zone={_bits(zone)})"
         case Goto(table):
             return f"goto_table:{_table(table, tables)}"

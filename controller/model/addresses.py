@@ -7,6 +7,8 @@ from ipaddress import IPv4Address, IPv4Network
 LABEL = r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?"
 ADDRESS = r"[0-9]{1,3}(\.[0-9]{1,3}){3}"
 CIDR = ADDRESS + r"/([0-9]|[12][0-9]|3[0-2])"
+PORTS = r"[0-9]{1,5}(-[0-9]{1,5})?"
+ICMP_TYPE = r"[0-9]{1,3}"
 MAC = r"[0-9A-Fa-f]{2}(:[0-9A-Fa-f]{2}){5}"
 
 GATEWAY_MAC = "02:00:5e:00:01:01"  # of the gateway of every subnet, on every chassis
@@ -68,6 +70,36 @@ def cidr(text: str) -> IPv4Network:
         if network.overlaps(block):
             raise NotationError(f"{text} overlaps {block}: {name}", "hosts cannot have these; 10.0.0.0/8 is free")
     return network
+
+
+def remote(text: str) -> IPv4Network:
+    """Any IPv4 network with its prefix length, from a single address (/32) to all of them (/0)."""
+    if _is_ipv6(text):
+        raise NotationError(f"{shown(text)} is IPv6", "only IPv4 is supported yet")
+    try:
+        network = IPv4Network(text, strict=False) if re.fullmatch(CIDR, text) else None
+    except ValueError:
+        network = None
+    if network is None:
+        raise NotationError(f"{shown(text)} is not a CIDR", "a network and its prefix length, as in 10.1.0.0/24")
+    if str(network) != text:
+        raise NotationError(f"{text} has host bits set", f"did you mean {network}?")
+    return network
+
+
+def ports(text: str) -> str:
+    """A port, or a range from a lower to a higher one."""
+    first, dash, last = text.partition("-")
+    if not re.fullmatch(PORTS, text) or max(int(first), int(last or 0)) > 0xFFFF or (dash and int(first) >= int(last)):
+        raise NotationError(f"{shown(text)} is neither a port nor a range of ports", "as in 80, or 8000-8100")
+    return "-".join(str(int(each)) for each in text.split("-"))
+
+
+def icmp_type(text: str) -> int:
+    """The type of an ICMP message, RFC 792."""
+    if not re.fullmatch(ICMP_TYPE, text) or int(text) > 0xFF:
+        raise NotationError(f"{shown(text)} is not an ICMP type", "a number up to 255, as in 8 for an echo request")
+    return int(text)
 
 
 def gateway(network: IPv4Network) -> IPv4Address:

@@ -19,7 +19,8 @@ from controller.model.encapsulation import VNI_BITS
 from controller.model.order import natural
 from controller.model.parts import Elsewhere
 from controller.model.problem import InvalidIntent, Path, Problem
-from controller.model.request import WantedInstance, WantedSubnet, read_request
+from controller.model.request import Request, WantedGroup, WantedInstance, WantedRule, WantedSubnet, read_request
+from controller.model.security import ANY, DEFAULT, GROUPS_PER_VPC, SecurityGroup, SecurityRule
 from controller.model.snapshot import Intent
 from controller.model.tenancy import Instance, Port, Subnet, Tenant, Vpc
 from controller.model.validate import check_request, keeps_address
@@ -27,6 +28,7 @@ from controller.model.validate import check_request, keeps_address
 PORT_NAME = "eth0"
 MADE_MACS = 0x02_80_00_00_00_00  # locally administered, and apart from the fabric's 02:00 + IPv4 address
 MADE_MAC_BITS = 39
+ZONE_BITS = 16
 
 
 def allocate(
@@ -46,11 +48,8 @@ def allocate(
 
     Raises InvalidIntent for data that `validate` refuses, and where every value left is retired.
     """
-    request, problems = read_request(tenants)
     present = present or Intent()
-    problems += check_request(request, servers, present, elsewhere)
-    if problems:
-        raise InvalidIntent(problems)
+    request = _checked(tenants, servers, present, elsewhere)
     wanted = sorted(request.instances, key=lambda instance: natural(instance.id))
     ports = {port.instance: port for port in present.ports}
     unusable = {number for kind, number in retired if kind == "vni"}
@@ -58,13 +57,80 @@ def allocate(
     placed = _servers(wanted, servers, {one.id: one.server for one in present.instances}, elsewhere.load)
     addresses = _addresses(wanted, subnets, ports, {value for kind, value in retired if kind == "address"})
     macs = _macs(wanted, ports)
+    zones = _zones(wanted, placed, present, elsewhere.zones)
+    members = _memberships(request)
     return Intent(
         tenants=tuple(Tenant(name) for name in sorted(request.tenants, key=natural)),
         vpcs=tuple(sorted((Vpc(*pair) for pair in request.vpcs), key=lambda vpc: natural(vpc.id))),
         subnets=subnets,
         instances=tuple(Instance(one.vpc, one.name, placed[one.id]) for one in wanted),
-        ports=tuple(Port(one.id, PORT_NAME, one.subnet_id, addresses[one.id], macs[one.id]) for one in wanted),
+        ports=tuple(
+            Port(one.id, PORT_NAME, one.subnet_id, addresses[one.id], macs[one.id], members[one.id], zones[one.id])
+            for one in wanted
+        ),
+        security_groups=_groups(request.groups, present),
+        security_rules=tuple(sorted(map(_rule, request.rules), key=lambda rule: natural(rule.id))),
     )
+
+
+def _checked(tenants: object, servers: Sequence[str], present: Intent, elsewhere: Elsewhere) -> Request:
+    request, problems = read_request(tenants)
+    problems += check_request(request, servers, present, elsewhere)
+    if problems:
+        raise InvalidIntent(problems)
+    return request
+
+
+def _memberships(request: Request) -> dict[str, tuple[str, ...]]:
+    """Instance id -> ids of its groups: those it names, or the default one where its VPC has groups."""
+    grouped = {group.vpc for group in request.groups}
+    default = {vpc: (DEFAULT,) for vpc in grouped}
+    named = {one.id: default.get(one.vpc, ()) if one.groups is None else one.groups for one in request.instances}
+    return {
+        one.id: tuple(sorted((f"{one.vpc}.{name}" for name in named[one.id]), key=natural)) for one in request.instances
+    }
+
+
+def _groups(wanted: Sequence[WantedGroup], present: Intent) -> tuple[SecurityGroup, ...]:
+    """Each with its present bit, or the lowest that is free in its VPC."""
+    kept = {group.id: group.bit for group in present.security_groups}
+    used = {(one.vpc, kept[one.id]) for one in wanted if one.id in kept}
+    result = []
+    for one in sorted(wanted, key=lambda group: natural(group.id)):
+        bit = kept.get(one.id)
+        if bit is None:
+            bit = next(bit for bit in range(GROUPS_PER_VPC) if (one.vpc, bit) not in used)
+            used.add((one.vpc, bit))
+        result.append(SecurityGroup(one.vpc, one.name, bit, one.established))
+    return tuple(result)
+
+
+def _rule(one: WantedRule) -> SecurityRule:
+    assert one.direction is not None  # check_request has seen to it
+    cidr = None if one.cidr is None else str(one.cidr)
+    peers = None if one.peers is None else f"{one.vpc}.{one.peers}"
+    return SecurityRule(one.group, one.name, one.direction, one.protocol or ANY, one.ports, one.icmp_type, cidr, peers)
+
+
+def _zones(
+    wanted: Sequence[WantedInstance], placed: Mapping[str, str], present: Intent, elsewhere: Set[tuple[str, int]]
+) -> dict[str, int]:
+    """Instance id -> conntrack zone of its port: the present one while it stays where it is, or one made from the
+    port's id that is free on the server. Zone 0 is everybody's, and given to none."""
+    servers = {one.id: one.server for one in present.instances}
+    result = {
+        port.instance: port.zone
+        for port in present.ports
+        if port.zone and port.instance in placed and placed[port.instance] == servers[port.instance]
+    }
+    taken = {*elsewhere, *((placed[name], zone) for name, zone in result.items())}
+    for one in wanted:
+        if one.id not in result:
+            server = placed[one.id]
+            made = _numbers(f"{one.id}.{PORT_NAME}", ZONE_BITS)
+            result[one.id] = next(zone for zone in made if zone and (server, zone) not in taken)
+            taken.add((server, result[one.id]))
+    return result
 
 
 def _subnets(wanted: Sequence[WantedSubnet], present: Intent, taken: Set[int]) -> tuple[Subnet, ...]:

@@ -2,17 +2,24 @@
 
 from typing import Any
 
+from controller.model.security import SecurityRule
 from controller.model.snapshot import Intent
 
 
 def document(intent: Intent) -> dict[str, Any]:
     """Applied to a network that has this intent, the document changes nothing."""
     tenants: dict[str, Any] = {tenant.name: {"vpcs": {}} for tenant in intent.tenants}
-    vpcs: dict[str, Any] = {vpc.id: {"subnets": {}, "instances": {}} for vpc in intent.vpcs}
+    vpcs: dict[str, Any] = {vpc.id: {"subnets": {}, "security_groups": {}, "instances": {}} for vpc in intent.vpcs}
     for vpc in intent.vpcs:
         tenants[vpc.tenant]["vpcs"][vpc.name] = vpcs[vpc.id]
     for subnet in intent.subnets:
         vpcs[subnet.vpc]["subnets"][subnet.name] = {"cidr": subnet.cidr}
+    groups: dict[str, Any] = {}
+    for group in intent.security_groups:
+        groups[group.id] = {"rules": {}, "established": group.established}
+        vpcs[group.vpc]["security_groups"][group.name] = groups[group.id]
+    for rule in intent.security_rules:
+        groups[rule.group]["rules"][rule.name] = _rule(rule)
     ports = {port.instance: port for port in intent.ports}
     for instance in intent.instances:
         port = ports[instance.id]
@@ -22,4 +29,20 @@ def document(intent: Intent) -> dict[str, Any]:
             "mac": port.mac,
             "server": instance.server,
         }
+        if port.groups:
+            names = [name.rpartition(".")[2] for name in port.groups]
+            vpcs[instance.vpc]["instances"][instance.name]["groups"] = names
+    for vpc in vpcs.values():
+        if not vpc["security_groups"]:
+            del vpc["security_groups"]
     return tenants
+
+
+def _rule(rule: SecurityRule) -> dict[str, Any]:
+    """What is not said is left out."""
+    said: dict[str, Any] = {"direction": rule.direction, "protocol": rule.protocol}
+    peers = None if rule.peers is None else rule.peers.rpartition(".")[2]
+    for name, value in (("ports", rule.ports), ("icmp_type", rule.icmp_type), ("cidr", rule.cidr), ("peers", peers)):
+        if value is not None:
+            said[name] = value
+    return said

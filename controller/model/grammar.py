@@ -4,22 +4,32 @@
 """
 
 import difflib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from controller.model import addresses
+from controller.model import addresses, security
 from controller.model.addresses import NotationError, shown
 from controller.model.problem import Path, Problem
 
 
 @dataclass(frozen=True, slots=True)
 class Scalar:
-    """A text in some notation. `pattern` is a regular expression that every good text matches; `read` decides."""
+    """A text in some notation. `pattern` is a regular expression that every good text matches; `read` decides.
+    `number`: a whole number is taken for its text."""
 
     about: str
     pattern: str
     read: Callable[[str], object]
     example: str
+    number: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Several:
+    """A list of scalars, each at most once."""
+
+    about: str
+    item: Scalar
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +49,20 @@ class Record:
     required: frozenset[str] = frozenset()
 
 
-Shape = Scalar | Names | Record
+Shape = Scalar | Several | Names | Record
+
+
+def choice(about: str, *words: str) -> Scalar:
+    """One of some words."""
+
+    def read_word(text: str) -> str:
+        if text in words:
+            return text
+        meant = closest(text, words)
+        raise NotationError(f"there is no {shown(text)}", f"did you mean {meant!r}?" if meant else " or ".join(words))
+
+    return Scalar(f"{about}: {' or '.join(words)}.", "|".join(words), read_word, words[0])
+
 
 NAME = Scalar("A name: a DNS label.", addresses.LABEL, addresses.label, "web1")
 
@@ -55,12 +78,39 @@ INSTANCE = Record(
         "ip": Scalar("Fixed address; default: lowest free one.", addresses.ADDRESS, addresses.address, "10.1.0.10"),
         "mac": Scalar("Fixed MAC; default: made from the name.", addresses.MAC, addresses.mac, "02:00:00:00:00:01"),
         "server": Scalar("Where it runs; default: least loaded.", addresses.LABEL, addresses.label, "server-1"),
+        "groups": Several(
+            "Its security groups; default: the group `default`, if the VPC has groups.",
+            Scalar("Name of a security group of the VPC.", addresses.LABEL, addresses.label, "web-servers"),
+        ),
     },
     frozenset({"subnet"}),
 )
+RULE = Record(
+    "What a security group allows: connections of a kind with some peers, with any if neither is named.",
+    {
+        "direction": choice("Who opens the connection, the member or its peer", security.FROM_PORT, security.TO_PORT),
+        "protocol": choice("What the packets are", security.ANY, *security.PROTOCOLS),
+        "ports": Scalar("Destination ports of TCP or UDP.", addresses.PORTS, addresses.ports, "8000-8100", number=True),
+        "icmp_type": Scalar("ICMP type of the request.", addresses.ICMP_TYPE, addresses.icmp_type, "8", number=True),
+        "cidr": Scalar("Network of the peers.", addresses.CIDR, addresses.remote, "0.0.0.0/0"),
+        "peers": Scalar("Security group of the peers.", addresses.LABEL, addresses.label, "web-servers"),
+    },
+    frozenset({"direction"}),
+)
+SECURITY_GROUP = Record(
+    "Its members may open and take the connections that a rule of any of their groups allows, and no others.",
+    {
+        "rules": Names("What is allowed, by name.", RULE),
+        "established": choice("Open connections that are allowed no more", security.CUT, security.KEEP),
+    },
+)
 VPC = Record(
     "A private network; its addresses mean nothing outside it.",
-    {"subnets": Names("The VPC's subnets by name.", SUBNET), "instances": Names("Its instances by name.", INSTANCE)},
+    {
+        "subnets": Names("The VPC's subnets by name.", SUBNET),
+        "security_groups": Names("Its security groups by name; without any, all of the VPC is open.", SECURITY_GROUP),
+        "instances": Names("Its instances by name.", INSTANCE),
+    },
 )
 TENANT = Record("A customer.", {"vpcs": Names("The tenant's VPCs by name.", VPC)})
 TENANTS = Names("Who uses the fabric, by name.", TENANT)
@@ -73,6 +123,8 @@ def read(shape: Shape, data: object, path: Path, problems: list[Problem]) -> obj
     """
     if isinstance(shape, Scalar):
         return _read_scalar(shape, data, path, problems)
+    if isinstance(shape, Several):
+        return _read_several(shape, data, path, problems)
     if data is None:
         data = {}
     if not isinstance(data, Mapping):
@@ -87,6 +139,16 @@ def closest(word: str, known: Iterable[str]) -> str | None:
     """The known word that was probably meant, if any is close."""
     close = difflib.get_close_matches(word[:100], list(known), n=1)
     return close[0] if close else None
+
+
+def choose(word: str, known: Sequence[str]) -> str:
+    """The advice for a word that is none of the known ones."""
+    if not known:
+        return "there are none"
+    meant = closest(word, known)
+    if meant:
+        return f"did you mean {meant!r}?"
+    return f"there are: {', '.join(known) if len(known) <= 4 else f'{known[0]}, {known[1]}, ..., {known[-1]}'}"
 
 
 def unknown_key(path: Path, known: Iterable[str]) -> Problem:
@@ -104,7 +166,24 @@ def kind(data: object) -> str:
     return names.get(type(data), f"a {type(data).__name__}")
 
 
+def _read_several(shape: Several, data: object, path: Path, problems: list[Problem]) -> object:
+    """Bad items are left out."""
+    if not isinstance(data, list):
+        problems.append(Problem(path, f"must be a list, not {kind(data)}", f"for example [{shape.item.example}]"))
+        return None
+    result: list[object] = []
+    for place, each in enumerate(data):
+        value = _read_scalar(shape.item, each, (*path, place), problems)
+        if value in result:
+            problems.append(Problem((*path, place), f"{shown(value)} is in the list twice", "each once"))
+        elif value is not None:
+            result.append(value)
+    return result
+
+
 def _read_scalar(shape: Scalar, data: object, path: Path, problems: list[Problem]) -> object:
+    if shape.number and type(data) is int and 0 <= data < 1 << 32:
+        data = str(data)
     if not isinstance(data, str):
         problems.append(Problem(path, f"must be text, not {kind(data)}", f"for example {shape.example!r}"))
         return None

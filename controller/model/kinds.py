@@ -5,7 +5,7 @@ A tenant's object has the id that it has everywhere (`red.prod.web1`); the provi
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from operator import attrgetter
 from typing import Any
 
@@ -57,17 +57,20 @@ KINDS = (
     _tenants("tenant", "tenants"),
     _tenants("vpc", "vpcs"),
     _tenants("subnet", "subnets"),
+    _tenants("security_group", "security_groups"),
+    _tenants("security_rule", "security_rules"),
     _tenants("instance", "instances"),
     _tenants("port", "ports"),
 )
+PARTS = {name: f"{name}s" for name in (field.name.removesuffix("s") for field in fields(Intent))}  # kind -> field
 
 
 def assemble(generation: int, found: Mapping[str, tuple[Any, ...]]) -> Snapshot:
     """The snapshot of these things, by name of their kind. Without a fabric there is NO_FABRIC."""
     (fabric,) = found["fabric"] or (NO_FABRIC,)
     whole = replace(fabric, switches=found["switch"], attachments=found["attachment"], links=found["link"])
-    tenants = (found[name] for name in ("tenant", "vpc", "subnet", "instance", "port"))
-    return Snapshot(generation, whole, found["chassis"], Intent(*tenants))
+    parts = {part: found[name] for name, part in PARTS.items()}
+    return Snapshot(generation, whole, found["chassis"], Intent(**parts))
 
 
 def canonical(snapshot: Snapshot) -> Snapshot:

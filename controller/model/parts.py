@@ -18,25 +18,20 @@ from controller.model.tenancy import Vpc
 @dataclass(frozen=True, slots=True)
 class Elsewhere:
     """What a document of one VPC does not say, but those who decide must know. vnis: in use outside;
-    load: server -> number of instances outside."""
+    load: server -> number of instances outside; zones: (server, conntrack zone) in use outside."""
 
     vnis: Set[int] = frozenset()
     load: Mapping[str, int] = field(default_factory=dict)
+    zones: Set[tuple[str, int]] = frozenset()
 
 
 def part(intent: Intent, vpc: str) -> Intent:
     """The VPC with this id, its tenant, and all that is in it; empty where there is no such VPC."""
     tenant = vpc.partition(".")[0]
     own = _Range(vpc)
-    vpcs = own.members(intent.vpcs, _vpc_id)
-    tenants = tuple(one for one in intent.tenants if vpcs and one.name == tenant)
-    return Intent(
-        tenants,
-        vpcs,
-        own.members(intent.subnets, _vpc_of),
-        own.members(intent.instances, _vpc_of),
-        own.members(intent.ports, _vpc_of_port),
-    )
+    found = {name: own.members(getattr(intent, name), vpc_of) for name, vpc_of in _MEMBERS.items()}
+    tenants = tuple(one for one in intent.tenants if found["vpcs"] and one.name == tenant)
+    return Intent(tenants, **found)
 
 
 def with_part(intent: Intent, vpc: str, new: Intent) -> Intent:
@@ -47,19 +42,18 @@ def with_part(intent: Intent, vpc: str, new: Intent) -> Intent:
     if any(tenant.name not in known for tenant in new.tenants):
         more = (tenant for tenant in new.tenants if tenant.name not in known)
         tenants = tuple(sorted((*intent.tenants, *more), key=lambda tenant: natural(tenant.id)))
-    return Intent(
-        tenants,
-        own.replaced(intent.vpcs, _vpc_id, new.vpcs),
-        own.replaced(intent.subnets, _vpc_of, new.subnets),
-        own.replaced(intent.instances, _vpc_of, new.instances),
-        own.replaced(intent.ports, _vpc_of_port, new.ports),
-    )
+    changed = {
+        name: own.replaced(getattr(intent, name), vpc_of, getattr(new, name)) for name, vpc_of in _MEMBERS.items()
+    }
+    return Intent(tenants, **changed)
 
 
 def elsewhere(intent: Intent, vpc: str) -> Elsewhere:
     """What is outside the VPC with this id."""
     vnis = frozenset(subnet.vni for subnet in intent.subnets if subnet.vpc != vpc)
-    return Elsewhere(vnis, Counter(instance.server for instance in intent.instances if instance.vpc != vpc))
+    servers = {instance.id: instance.server for instance in intent.instances if instance.vpc != vpc}
+    zones = frozenset((servers[port.instance], port.zone) for port in intent.ports if port.instance in servers)
+    return Elsewhere(vnis, Counter(servers.values()), zones)
 
 
 def _vpc_id(vpc: Vpc) -> str:
@@ -72,6 +66,20 @@ def _vpc_of(member: Any) -> str:
 
 def _vpc_of_port(port: Any) -> str:
     return str(port.instance.rpartition(".")[0])
+
+
+def _vpc_of_rule(rule: Any) -> str:
+    return str(rule.group.rpartition(".")[0])
+
+
+_MEMBERS: Mapping[str, Callable[[Any], str]] = {
+    "vpcs": _vpc_id,
+    "subnets": _vpc_of,
+    "instances": _vpc_of,
+    "ports": _vpc_of_port,
+    "security_groups": _vpc_of,
+    "security_rules": _vpc_of_rule,
+}  # part of an intent -> the VPC that one of its members is in
 
 
 class _Range:

@@ -3,14 +3,16 @@
 This is the definition that flow tables and running labs are judged by, so it knows nothing of either. The policy:
 a subnet is one layer-2 network, and what is sent to its gateway's MAC is routed to any address of the VPC; nothing
 leaves a VPC. A port may send IPv4 and ARP, untagged, from its own MAC and its own address. ARP is answered at the edge
-on behalf of the port or gateway that is asked for, and so are echo requests to a gateway.
+on behalf of the port or gateway that is asked for, and so are echo requests to a gateway. Where a VPC has security
+groups, the sender's and each receiver's must allow the connection that a packet opens; the verdict is on such packets.
 """
 
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from controller.model.addresses import GATEWAY_MAC
+from controller.model.admission import Admission
 from controller.model.snapshot import Intent
 from controller.model.tenancy import Port
 
@@ -70,6 +72,8 @@ class Reason(StrEnum):
     NO_ROUTE = "no such address in the vpc"
     TTL_EXPIRED = "ttl expired at the gateway"
     PROTOCOL = "protocol not allowed"
+    NOT_ALLOWED_OUT = "not allowed by the sender's security groups"
+    NOT_ALLOWED_IN = "not allowed by the receiver's security groups"
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +90,7 @@ class Reachability:
     """`may_reach` for many packets of one intent: ports are looked up, not searched."""
 
     def __init__(self, intent: Intent) -> None:
+        self._admission = Admission(intent)
         self._ports = {port.id: port for port in intent.ports}
         self._members: dict[str, list[Port]] = defaultdict(list)
         for port in intent.ports:
@@ -128,6 +133,16 @@ class Reachability:
     def _ipv4(self, sender: Port, packet: Packet) -> Verdict:
         if packet.ip_src != sender.address:
             return _dropped(Reason.SPOOFED_ADDRESS)
+        found = self._forwarded(sender, packet)
+        if (found.receivers or found.answer_mac) and not self._admission.may_send(sender, packet):
+            return _dropped(Reason.NOT_ALLOWED_OUT)
+        taking = {name for name in found.receivers if self._admission.may_receive(self._ports[name], packet)}
+        if found.receivers and not taking:
+            return _dropped(Reason.NOT_ALLOWED_IN)
+        return replace(found, receivers=frozenset(taking))
+
+    def _forwarded(self, sender: Port, packet: Packet) -> Verdict:
+        """Where the packet goes if all security groups allow it."""
         if is_group(packet.eth_dst):
             others = frozenset(port.id for port in self._members[sender.subnet] if port is not sender)
             return Verdict(others, None, Reason.BROADCAST)

@@ -1,11 +1,13 @@
 """What the user asked for, read from plain data into flat, typed records that may leave things open (None)."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network
 from typing import Any, cast
 
 from controller.model.grammar import TENANTS, read
 from controller.model.problem import Path, Problem
+from controller.model.security import CUT, DEFAULT, FROM_PORT, TO_PORT
 
 ROOT: Path = ("tenants",)
 
@@ -34,6 +36,7 @@ class WantedInstance:
     ip: IPv4Address | None
     mac: str | None
     server: str | None
+    groups: tuple[str, ...] | None
     path: Path
 
     @property
@@ -46,13 +49,47 @@ class WantedInstance:
 
 
 @dataclass(frozen=True, slots=True)
+class WantedGroup:
+    vpc: str
+    name: str
+    established: str
+    path: Path
+
+    @property
+    def id(self) -> str:
+        return f"{self.vpc}.{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class WantedRule:
+    """A rule of the group with the id `group`. None means: not given (or bad); `peers` is a name inside the VPC."""
+
+    group: str
+    name: str
+    direction: str | None
+    protocol: str | None
+    ports: str | None
+    icmp_type: int | None
+    cidr: IPv4Network | None
+    peers: str | None
+    path: Path
+
+    @property
+    def vpc(self) -> str:
+        return self.group.rpartition(".")[0]
+
+
+@dataclass(frozen=True, slots=True)
 class Request:
-    """Everything under `tenants:` in the user's order; `vpcs` are (tenant, name)."""
+    """Everything under `tenants:` in the user's order; `vpcs` are (tenant, name). Where a VPC has groups, the default
+    group is among them."""
 
     tenants: tuple[str, ...]
     vpcs: tuple[tuple[str, str], ...]
     subnets: tuple[WantedSubnet, ...]
     instances: tuple[WantedInstance, ...]
+    groups: tuple[WantedGroup, ...] = ()
+    rules: tuple[WantedRule, ...] = ()
 
 
 def read_request(tenants: object) -> tuple[Request, list[Problem]]:
@@ -62,6 +99,8 @@ def read_request(tenants: object) -> tuple[Request, list[Problem]]:
     vpcs = [(tenant, name, vpc) for tenant, body in tree.items() for name, vpc in body.get("vpcs", {}).items()]
     subnets: list[WantedSubnet] = []
     instances: list[WantedInstance] = []
+    groups: list[WantedGroup] = []
+    rules: list[WantedRule] = []
     for tenant, name, vpc in vpcs:
         path = (*ROOT, tenant, "vpcs", name)
         for subnet, body in vpc.get("subnets", {}).items():
@@ -70,6 +109,30 @@ def read_request(tenants: object) -> tuple[Request, list[Problem]]:
         for instance, body in vpc.get("instances", {}).items():
             place = (*path, "instances", instance)
             given = {key: body.get(key) for key in ("subnet", "ip", "mac", "server")}
-            instances.append(WantedInstance(f"{tenant}.{name}", instance, path=place, **given))
+            named = None if body.get("groups") is None else tuple(body["groups"])
+            instances.append(WantedInstance(f"{tenant}.{name}", instance, groups=named, path=place, **given))
+        for wanted, allowed in _groups(f"{tenant}.{name}", vpc.get("security_groups", {}), path):
+            groups.append(wanted)
+            rules += allowed
     pairs = tuple((tenant, name) for tenant, name, _ in vpcs)
-    return Request(tuple(tree), pairs, tuple(subnets), tuple(instances)), problems
+    return Request(tuple(tree), pairs, tuple(subnets), tuple(instances), tuple(groups), tuple(rules)), problems
+
+
+# As in the clouds: members of the default group reach one another, and may open connections to anybody.
+_DEFAULT_RULES: Any = {
+    "members": {"direction": TO_PORT, "peers": DEFAULT},
+    "out": {"direction": FROM_PORT},
+}
+
+
+def _groups(vpc: str, given: dict[str, Any], path: Path) -> Iterator[tuple[WantedGroup, list[WantedRule]]]:
+    """Every group with its rules; with the default group, if there is any and it is not given itself."""
+    implied = {DEFAULT: {"rules": _DEFAULT_RULES}} if given and DEFAULT not in given else {}
+    keys = ("direction", "protocol", "ports", "icmp_type", "cidr", "peers")
+    for name, body in (given | implied).items():
+        place = (*path, "security_groups", name)
+        group = WantedGroup(vpc, name, body.get("established") or CUT, place)
+        yield group, [
+            WantedRule(group.id, rule, path=(*place, "rules", rule), **{key: said.get(key) for key in keys})
+            for rule, said in body.get("rules", {}).items()
+        ]

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from controller.model.fabric import Fabric
 from controller.model.placement import Chassis
+from controller.model.security import SecurityGroup, SecurityRule
 from controller.model.tenancy import Instance, Port, Subnet, Tenant, Vpc
 
 
@@ -16,6 +17,8 @@ class Intent:
     subnets: tuple[Subnet, ...] = ()
     instances: tuple[Instance, ...] = ()
     ports: tuple[Port, ...] = ()
+    security_groups: tuple[SecurityGroup, ...] = ()
+    security_rules: tuple[SecurityRule, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -53,13 +53,19 @@ class Instance:
 
 @dataclass(frozen=True, slots=True, order=True)
 class Port:
-    """A network interface of an instance in one subnet. Its id is the `iface-id` that plugs it."""
+    """A network interface of an instance in one subnet. Its id is the `iface-id` that plugs it.
+
+    groups: ids of its security groups; none where the VPC has none, and then all of the VPC may reach it.
+    zone:   its conntrack zone (16 bits), unique on its chassis.
+    """
 
     instance: str
     name: str
     subnet: str
     address: str
     mac: str
+    groups: tuple[str, ...] = ()
+    zone: int = 0
 
     @property
     def id(self) -> str:

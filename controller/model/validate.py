@@ -10,12 +10,13 @@ from ipaddress import IPv4Address, IPv4Network
 
 from controller.model.addresses import GATEWAY_MAC, gateway, shown
 from controller.model.encapsulation import MIN_TENANT_MTU, OVERHEAD_BYTES, VNI_COUNT, tenant_mtu
-from controller.model.grammar import closest
+from controller.model.grammar import choose
 from controller.model.parts import Elsewhere
 from controller.model.problem import Problem
 from controller.model.request import ROOT, Request, WantedInstance, WantedSubnet, read_request
 from controller.model.snapshot import Intent
 from controller.model.tenancy import Port
+from controller.model.validate_security import check_security
 
 _Block = tuple[str, int, int]  # VPC, prefix length, and that many first bits of the address
 
@@ -52,6 +53,7 @@ def check_request(
         *_doubles(request),
         *_held(request, present),
         *_full_subnets(request),
+        *check_security(request),
         *(() if servers is None else _unknown_servers(request, servers)),
     ]
 
@@ -95,12 +97,20 @@ def _networks(request: Request) -> Iterator[tuple[IPv4Network, WantedSubnet]]:
 
 
 def _names_taken(request: Request) -> Iterator[Problem]:
-    """Ids are joined names, so a subnet and an instance of one VPC cannot have the same."""
-    subnets = {subnet.id for subnet in request.subnets}
+    """Ids are joined names, so a subnet, a security group and an instance of one VPC cannot have the same."""
+    owners = {group.id: "security group" for group in request.groups}
+    for subnet in request.subnets:
+        if subnet.id in owners:
+            yield _name_taken(subnet, owners[subnet.id])
+    owners |= {subnet.id: "subnet" for subnet in request.subnets}
     for instance in request.instances:
-        if instance.id in subnets:
-            message = f"the name {shown(instance.name)} is already a subnet's"
-            yield Problem(instance.path, message, "within a VPC every name is used once")
+        if instance.id in owners:
+            yield _name_taken(instance, owners[instance.id])
+
+
+def _name_taken(one: WantedSubnet | WantedInstance, owner: str) -> Problem:
+    message = f"the name {shown(one.name)} is already a {owner}'s"
+    return Problem(one.path, message, "within a VPC every name is used once")
 
 
 def _unknown_subnets(request: Request) -> Iterator[Problem]:
@@ -110,7 +120,7 @@ def _unknown_subnets(request: Request) -> Iterator[Problem]:
     for instance in request.instances:
         if instance.subnet is not None and instance.subnet not in known[instance.vpc]:
             message = f"there is no subnet {instance.subnet!r} in VPC {shown(instance.vpc)}"
-            yield Problem((*instance.path, "subnet"), message, _choice(instance.subnet, known[instance.vpc]))
+            yield Problem((*instance.path, "subnet"), message, choose(instance.subnet, known[instance.vpc]))
 
 
 def _unknown_servers(request: Request, servers: Sequence[str]) -> Iterator[Problem]:
@@ -121,16 +131,7 @@ def _unknown_servers(request: Request, servers: Sequence[str]) -> Iterator[Probl
     for instance in request.instances:
         if instance.server is not None and instance.server not in known:
             message = f"there is no server {instance.server!r}"
-            yield Problem((*instance.path, "server"), message, _choice(instance.server, servers))
-
-
-def _choice(word: str, known: Sequence[str]) -> str:
-    if not known:
-        return "there are none"
-    meant = closest(word, known)
-    if meant:
-        return f"did you mean {meant!r}?"
-    return f"there are: {', '.join(known) if len(known) <= 4 else f'{known[0]}, {known[1]}, ..., {known[-1]}'}"
+            yield Problem((*instance.path, "server"), message, choose(instance.server, servers))
 
 
 def _bad_addresses(request: Request) -> Iterator[Problem]:

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from controller.model.grammar import NAME, TENANTS, Record, Scalar, Shape
+from controller.model.grammar import NAME, TENANTS, Record, Scalar, Several, Shape
 from controller.northbound.labfile import SECTIONS
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
@@ -37,7 +37,11 @@ def shape_schema(shape: Shape) -> dict[str, Any]:
     """The schema of one shape of the grammar. Where nothing is required, null stands for an empty mapping."""
     if isinstance(shape, Scalar):
         pattern = f"^(?:{shape.pattern})$"
-        return {"type": "string", "description": shape.about, "pattern": pattern, "examples": [shape.example]}
+        kinds = ["string", "integer"] if shape.number else "string"
+        return {"type": kinds, "description": shape.about, "pattern": pattern, "examples": [shape.example]}
+    if isinstance(shape, Several):
+        items = shape_schema(shape.item)
+        return {"type": "array", "description": shape.about, "items": items, "uniqueItems": True}
     if isinstance(shape, Record):
         return {
             "type": "object" if shape.required else ["object", "null"],

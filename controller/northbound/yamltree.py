@@ -90,7 +90,7 @@ class TreeBuilder:
 
     def _start(self, data: dict[str, Any] | list[Any], line: int) -> bool:
         if len(self._open) == MAX_DEPTH:
-            self.fault(line, f"nested deeper than {MAX_DEPTH} levels", "a lab file needs eight", self._place()[:8])
+            self.fault(line, f"nested deeper than {MAX_DEPTH} levels", "a lab file needs ten", self._place()[:8])
             return False
         if self._expects_key():
             self.fault(line, "a key must be a name, not a mapping or a list", "put it in quotes", self._place())

@@ -26,4 +26,18 @@ class Field:
 NETWORK = Field("network", "reg0", 0, 24, "the subnet a packet is in, as its VNI; the label that proofs follow")
 NEXT_HOP = Field("next_hop", "reg1", 0, 16, "the port that the equal-cost choice fell on")
 
-FIELDS = {field.name: field for field in (NETWORK, NEXT_HOP)}
+OWN_GROUPS = (
+    Field("own_groups_0", "reg2", 0, 32, "security groups of the port that is judged, by their bits 0 to 31"),
+    Field("own_groups_1", "reg3", 0, 32, "the same, bits 32 to 63"),
+)
+PEER_GROUPS = (
+    Field("peer_groups_0", "reg4", 0, 32, "security groups of the other side, by their bits 0 to 31"),
+    Field("peer_groups_1", "reg5", 0, 32, "the same, bits 32 to 63"),
+)
+ZONE = Field("zone", "reg6", 0, 16, "conntrack zone of the port that is judged")
+RECEIVER = Field("receiver", "reg6", 16, 16, "the port that the packet is for")
+VPC = Field("vpc", "reg7", 0, 24, "the VPC of the port that is judged, as the lowest of its VNIs")
+
+FIELDS = {
+    field.name: field for field in (NETWORK, NEXT_HOP, *OWN_GROUPS, *PEER_GROUPS, ZONE, RECEIVER, VPC)
+}

@@ -22,6 +22,8 @@ class Header:
 
 IPV4, ARP = 0x0800, 0x0806
 ICMP, TCP, UDP = 1, 6, 17
+FRAGMENTS = _, LATER_FRAGMENT = 1, 3  # ip_frag: the first, and all others; a whole packet has 0
+NEW, ESTABLISHED, RELATED, REPLY, INVALID, TRACKED = (1 << bit for bit in range(6))  # of ct_state
 _IP = (("eth_type", IPV4),)
 _ARP = (("eth_type", ARP),)
 
@@ -34,6 +36,7 @@ def _headers() -> dict[str, Header]:
         Header("eth_type", 16, OPENFLOW_BASIC, 5, "hex"),
         Header("vlan_vid", 13, OPENFLOW_BASIC, 6, "hex"),  # bit 12 says that a tag is present, so 0 means untagged
         Header("ip_proto", 8, OPENFLOW_BASIC, 10, requires=_IP),
+        Header("ip_frag", 2, NXM_1, 26, "frag", _IP),
         Header("ip_src", 32, OPENFLOW_BASIC, 11, "ipv4", _IP),
         Header("ip_dst", 32, OPENFLOW_BASIC, 12, "ipv4", _IP),
         Header("tcp_src", 16, OPENFLOW_BASIC, 13, requires=(*_IP, ("ip_proto", TCP))),
@@ -49,7 +52,11 @@ def _headers() -> dict[str, Header]:
         Header("tun_id", 64, OPENFLOW_BASIC, 38, "hex"),
         Header("tun_src", 32, NXM_1, 31, "ipv4"),
         Header("tun_dst", 32, NXM_1, 32, "ipv4"),
-        *(Header(f"reg{number}", 32, NXM_1, number, "hex") for number in range(4)),
+        *(Header(f"reg{number}", 32, NXM_1, number, "hex") for number in range(8)),
+        Header("ct_state", 32, NXM_1, 105, "states"),
+        Header("ct_nw_proto", 8, NXM_1, 119, requires=_IP),  # of the packet that opened the connection
+        Header("ct_tp_src", 16, NXM_1, 124, requires=_IP),  # of ICMP its type
+        Header("ct_tp_dst", 16, NXM_1, 125, requires=_IP),  # of ICMP its code
     ]
     return {header.name: header for header in table}
 

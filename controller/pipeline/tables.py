@@ -4,7 +4,7 @@ write and go to. Read the two pipelines below from top to bottom to know the lif
 
 from dataclasses import dataclass
 
-from controller.pipeline.fields import NETWORK, NEXT_HOP, Field
+from controller.pipeline.fields import NETWORK, NEXT_HOP, OWN_GROUPS, PEER_GROUPS, RECEIVER, VPC, ZONE, Field
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +84,10 @@ ROUTE = Table(
 )
 UNDERLAY = Pipeline("underlay", "fabric switches, and br-phy of every chassis", (NEXT_HOP,), (ADMIT, ROUTE))
 
+_OWN = (VPC.name, *(field.name for field in OWN_GROUPS))
+_PEERS = tuple(field.name for field in PEER_GROUPS)
+_RULES = (*_OWN, *_PEERS, "eth_type", "ip_frag", "ct_state", "ct_nw_proto", "ct_tp_src", "ct_tp_dst")
+_RULE_BANDS = (Band("always", 300), Band("established", 200), Band("rule", 100), MISS)
 CLASSIFY = Table(
     "classify", 0, "classify",
     "Gives every packet its network: by the exact port of an instance, or by the exact VNI from the exact VTEP of a "
@@ -97,7 +101,7 @@ PORT_SECURITY = Table(
     "A port sends untagged IPv4 and ARP, from its own MAC and its own address, and nothing else.",
     matches=(NETWORK.name, "in_port", "eth_src", "eth_type", "vlan_vid", "ip_src", "arp_sha", "arp_spa"),
     bands=(Band("own", 100), MISS),
-    next=("resolve", "gateway"),
+    next=("resolve", "from_port"),
 )
 RESOLVE = Table(
     "resolve", 2, "resolve",
@@ -107,8 +111,37 @@ RESOLVE = Table(
     bands=(Band("own_address", 200), Band("address", 100), MISS),
     writes=ARP_REPLY, emits=True,
 )
+FROM_PORT = Table(
+    "from_port", 3, "from_port",
+    "Looks up the connection of what a port with security groups sends, in the port's own conntrack zone.",
+    matches=("in_port", "eth_type"),
+    bands=(Band("port", 100), MISS),
+    writes=(*_OWN, ZONE.name), next=("from_peer", "gateway"), miss="gateway",
+)
+FROM_PEER = Table(
+    "from_peer", 4, "peers",
+    "The groups of whom the packet is for.",
+    matches=(VPC.name, "eth_type", "ip_dst"),
+    bands=(Band("address", 100), MISS),
+    writes=_PEERS, next=("from_rules",), miss="from_rules",
+)
+FROM_RULES = Table(
+    "from_rules", 5, "security_rules",
+    "What one of the sender's groups allows goes on: connections that it opens, and its answers in those opened to it.",
+    matches=(*_RULES, "ip_dst"),
+    bands=_RULE_BANDS,
+    next=("from_commit",),
+)
+FROM_COMMIT = Table(
+    "from_commit", 6, "connections",
+    "Remembers a new connection in the sender's zone. Fragments pass when all of their packet are here: one whose "
+    "first was not allowed stays behind.",
+    matches=("ct_state", "eth_type", "ip_frag"),
+    bands=(Band("fragment", 200), Band("new", 100), MISS),
+    next=("gateway",), miss="gateway",
+)
 GATEWAY = Table(
-    "gateway", 3, "gateway",
+    "gateway", 7, "gateway",
     "The gateway of a subnet: what is sent to its MAC goes on in the subnet of the same VPC that has the address. "
     "Everything else stays in its network.",
     matches=(NETWORK.name, "eth_dst", "eth_type", "ip_dst"),
@@ -116,7 +149,7 @@ GATEWAY = Table(
     writes=(NETWORK.name,), next=("neighbour", "forward"), miss="forward",
 )
 NEIGHBOUR = Table(
-    "neighbour", 4, "neighbour",
+    "neighbour", 8, "neighbour",
     "The last step of routing: the MAC of the address, the gateway's own MAC as source, one less TTL. Answers echo "
     "requests to the gateway itself.",
     matches=(NETWORK.name, "eth_type", "ip_dst", "ip_proto", "icmp_type"),
@@ -124,22 +157,47 @@ NEIGHBOUR = Table(
     writes=("eth_dst", "eth_src", "ip_dst", "ip_src", "icmp_type"), next=("forward",), emits=True,
 )
 FORWARD = Table(
-    "forward", 5, "forward",
+    "forward", 9, "forward",
     "Sends unicast to the one VTEP that has the MAC, multicast to the VTEPs with members; the rest is local.",
     matches=(NETWORK.name, "eth_dst"),
     bands=(Band("unicast", 200), Band("multicast", 100), MISS),
     writes=("tun_id", "tun_dst"), next=("deliver",), miss="deliver", emits=True,
 )
 DELIVER = Table(
-    "deliver", 6, "deliver",
-    "Hands the packet to the local port with that MAC, multicast to every local member but the sender.",
-    matches=(NETWORK.name, "eth_dst"),
+    "deliver", 10, "deliver",
+    "Hands the packet to the local port with that MAC, multicast to every local member but the sender. If the port has "
+    "security groups, the connection is looked up in the port's own conntrack zone first.",
+    matches=(NETWORK.name, "eth_dst", "eth_type"),
     bands=(Band("unicast", 200), Band("multicast", 100), MISS),
+    writes=(*_OWN, *_PEERS, ZONE.name, RECEIVER.name), next=("to_peer",), emits=True,
+)
+TO_PEER = Table(
+    "to_peer", 11, "peers",
+    "The groups of whom the packet is from.",
+    matches=(VPC.name, "eth_type", "ip_src"),
+    bands=(Band("address", 100), MISS),
+    writes=_PEERS, next=("to_rules",), miss="to_rules",
+)
+TO_RULES = Table(
+    "to_rules", 12, "security_rules",
+    "What one of the receiver's groups allows goes on: connections opened to it, and answers in those that it opened.",
+    matches=(*_RULES, "ip_src"),
+    bands=_RULE_BANDS,
+    next=("to_commit",),
+)
+TO_COMMIT = Table(
+    "to_commit", 13, "connections",
+    "Remembers a new connection in the receiver's zone, and hands the packet to the receiver; fragments as above.",
+    matches=("ct_state", "eth_type", "ip_frag"),
+    bands=(Band("fragment", 200), Band("new", 100), Band("known", 50), MISS),
     emits=True,
 )
 OVERLAY = Pipeline(
-    "overlay", "br-int of every chassis", (NETWORK,),
-    (CLASSIFY, PORT_SECURITY, RESOLVE, GATEWAY, NEIGHBOUR, FORWARD, DELIVER),
+    "overlay", "br-int of every chassis", (NETWORK, VPC, *OWN_GROUPS, *PEER_GROUPS, ZONE, RECEIVER),
+    (
+        CLASSIFY, PORT_SECURITY, RESOLVE, FROM_PORT, FROM_PEER, FROM_RULES, FROM_COMMIT, GATEWAY, NEIGHBOUR, FORWARD,
+        DELIVER, TO_PEER, TO_RULES, TO_COMMIT,
+    ),
 )  # fmt: skip
 
 PIPELINES = (UNDERLAY, OVERLAY)

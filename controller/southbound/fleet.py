@@ -8,8 +8,8 @@ from typing import Any
 from controller.flows.flow import Flow
 from controller.southbound.connection import Answer, Connected, Connection, Disconnected, PortChanged
 from controller.southbound.limits import Complaints
+from controller.southbound.oxm import WireError
 from controller.southbound.reconciler import Target
-from controller.southbound.wire import WireError
 
 LOG = logging.getLogger(__name__)
 RESERVED_PORTS = 0xFFFFFF00  # from here on OpenFlow port numbers are not ports with a cable

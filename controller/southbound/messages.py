@@ -9,7 +9,8 @@ from typing import NamedTuple
 
 from ryu.ofproto import ofproto_v1_4
 
-from controller.southbound.wire import ANY, FLOW_MOD, VERSION, WireError
+from controller.southbound.oxm import WireError
+from controller.southbound.wire import ANY, FLOW_MOD, VERSION
 
 ERROR, PACKET_IN, MULTIPART_REQUEST, MULTIPART_REPLY = 1, 10, 18, 19
 BARRIER_REQUEST, BARRIER_REPLY, BUNDLE_CONTROL, BUNDLE_ADD = 20, 21, 33, 34

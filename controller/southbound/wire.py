@@ -12,10 +12,13 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from controller.flows.action import Action, Bits, DecTtl, Goto, Load, Move, Output, OutputBits, Spread, Tunnel
+from controller.flows.action import (
+    Action, Bits, Commit, DecTtl, Goto, Load, Move, Output, OutputBits, Spread, Track, Tunnel,
+)  # fmt: skip
 from controller.flows.flow import Flow, FlowKey
-from controller.flows.match import Match, Term
-from controller.pipeline.headers import HEADERS, NXM_1, Header
+from controller.flows.match import Match
+from controller.pipeline.headers import HEADERS
+from controller.southbound.oxm import Unknown, WireError, decode_match, encode_match, oxm_header, read_header, size_of
 
 VERSION = 5  # OpenFlow 1.4
 FLOW_MOD = 14
@@ -24,11 +27,10 @@ ANY = 0xFFFFFFFF
 NICIRA = 0x00002320
 
 _MOD = struct.Struct("!BBHIQQBBHHHIIIHH")
-_MATCH = struct.Struct("!HH")
-_PADDING = tuple(map(bytes, range(8)))
 _STATS = struct.Struct("!HBxIIHHHHH2xQQQ")
 _OUTPUT, _DEC_TTL, _SET_FIELD, _EXPERIMENTER = 0, 24, 25, 0xFFFF
-_REG_MOVE, _REG_LOAD, _BUNDLE_LOAD, _OUTPUT_REG = 6, 7, 13, 15
+_REG_MOVE, _REG_LOAD, _BUNDLE_LOAD, _OUTPUT_REG, _CT = 6, 7, 13, 15, 35
+_CT_COMMIT, _NO_TABLE = 1, 0xFF  # flag and table of a conntrack action
 _GOTO_TABLE, _APPLY_ACTIONS = 1, 4
 _HRW, _SYMMETRIC_L3L4_UDP, _OFPORT = 1, 3, 0x00000002  # bundle: algorithm, hash fields, member type NXM_OF_IN_PORT
 _LONGEST_KEPT = 1024  # bytes
@@ -36,40 +38,6 @@ _TUN_DST = Bits("tun_dst", 0, 32)
 _RECENT: dict[int, tuple[Flow, bytes]] = {}  # by identity: one flow goes to many switches, and hashing it costs as much
 _RECENT_KEPT = 1 << 15
 _NO_PACKET = 0  # max_len of an output: only meaningful towards the controller
-
-# Prerequisites come first on the wire (eth_type before ip_dst): the table of headers is in that order.
-_RANK = {name: rank for rank, name in enumerate(HEADERS)}
-# Open vSwitch reports operands of load, move, output and bundle by their older NXM names.
-_NXM_0 = 0x0000
-_NXM_NAMES = {
-    (_NXM_0, 1): "eth_dst",
-    (_NXM_0, 2): "eth_src",
-    (_NXM_0, 3): "eth_type",
-    (_NXM_0, 6): "ip_proto",
-    (_NXM_0, 7): "ip_src",
-    (_NXM_0, 8): "ip_dst",
-    (_NXM_0, 9): "tcp_src",
-    (_NXM_0, 10): "tcp_dst",
-    (_NXM_0, 11): "udp_src",
-    (_NXM_0, 12): "udp_dst",
-    (_NXM_0, 15): "arp_op",
-    (_NXM_0, 16): "arp_spa",
-    (_NXM_0, 17): "arp_tpa",
-    (NXM_1, 16): "tun_id",
-    (NXM_1, 17): "arp_sha",
-    (NXM_1, 18): "arp_tha",
-}
-_BY_CODE = {(header.oxm_class, header.oxm_field): header for header in HEADERS.values()} | {
-    code: HEADERS[name] for code, name in _NXM_NAMES.items()
-}
-
-
-class WireError(ValueError):
-    """Bytes that are not the message they claim to be, or a value that no OpenFlow message can carry."""
-
-
-class _Unknown(Exception):
-    """A well-formed part that none of our flows has; the flow around it is a foreign one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,60 +87,6 @@ def _flow_mod(command: int, table: int, priority: int, cookie: int, tail: bytes)
     )
 
 
-# ---- match
-
-
-def encode_match(match: Match) -> bytes:
-    """The ofp_match of `match`, padded to eight bytes."""
-    oxms = b"".join([oxm for _, oxm in sorted([_oxm(term) for term in match])])
-    return _MATCH.pack(1, 4 + len(oxms)) + oxms + _PADDING[-(4 + len(oxms)) % 8]
-
-
-@lru_cache(maxsize=1 << 17)
-def _oxm(term: Term) -> tuple[int, bytes]:
-    """A field's place in the order of the wire, and its bytes."""
-    name, value, mask = term
-    header = HEADERS[name]
-    size = _size(header)
-    if mask is None:
-        return _RANK[name], _code(header) + value.to_bytes(size, "big")
-    return _RANK[name], _code(header, masked=True) + value.to_bytes(size, "big") + mask.to_bytes(size, "big")
-
-
-def _size(header: Header) -> int:
-    return (header.bits + 7) // 8
-
-
-def _code(header: Header, masked: bool = False) -> bytes:
-    size = _size(header) * (2 if masked else 1)
-    return struct.pack("!HBB", header.oxm_class, header.oxm_field << 1 | masked, size)
-
-
-@lru_cache(maxsize=1 << 17)
-def decode_match(raw: bytes) -> Match | None:
-    """The match of the OXM fields `raw` (without ofp_match header and padding), or None when it is not ours."""
-    terms: list[Term] = []
-    for code, value, mask in _oxms(raw):
-        header = _BY_CODE.get(code)
-        if header is None:
-            return None
-        terms.append((header.name, value, None if mask == (1 << header.bits) - 1 else mask))
-    return tuple(sorted(terms))
-
-
-def _oxms(raw: bytes) -> Iterator[tuple[tuple[int, int], int, int | None]]:
-    at = 0
-    while at < len(raw):
-        if at + 4 > len(raw) or at + 4 + raw[at + 3] > len(raw):
-            raise WireError(f"match field cut off at byte {at} of {len(raw)}")
-        (oxm_class,), field, size = struct.unpack_from("!H", raw, at), raw[at + 2], raw[at + 3]
-        body = raw[at + 4 : at + 4 + size]
-        half = size // 2
-        mask = int.from_bytes(body[half:], "big") if field & 1 else None
-        yield (oxm_class, field >> 1), int.from_bytes(body[:half] if field & 1 else body, "big"), mask
-        at += 4 + size
-
-
 # ---- actions
 
 
@@ -190,7 +104,7 @@ def encode_instructions(actions: tuple[Action, ...]) -> bytes:
 
 
 def _operand(bits: Bits) -> bytes:
-    return _code(HEADERS[bits.header])
+    return oxm_header(HEADERS[bits.header])
 
 
 def _span(bits: Bits) -> int:
@@ -205,10 +119,10 @@ def _nicira(subtype: int, body: bytes) -> bytes:
 def _encode_load(action: Load) -> bytes:
     header = HEADERS[action.bits.header]
     if (action.bits.low, action.bits.width) == (0, header.bits):
-        field = _code(header) + action.value.to_bytes(_size(header), "big")
+        field = oxm_header(header) + action.value.to_bytes(size_of(header), "big")
         padding = -(4 + len(field)) % 8
         return struct.pack("!HH", _SET_FIELD, 4 + len(field) + padding) + field + bytes(padding)
-    return _nicira(_REG_LOAD, struct.pack("!H4sQ", _span(action.bits), _code(header), action.value))
+    return _nicira(_REG_LOAD, struct.pack("!H4sQ", _span(action.bits), oxm_header(header), action.value))
 
 
 def _encode_move(action: Move) -> bytes:
@@ -243,6 +157,12 @@ def _encode_output_bits(action: OutputBits) -> bytes:
     return _nicira(_OUTPUT_REG, struct.pack("!H4sH6x", _span(action.bits), _operand(action.bits), _NO_PACKET))
 
 
+def _encode_ct(action: Track | Commit) -> bytes:
+    flags, table = (_CT_COMMIT, _NO_TABLE) if isinstance(action, Commit) else (0, action.table)
+    zone = struct.pack("!H4sH", flags, _operand(action.zone), _span(action.zone))
+    return _nicira(_CT, zone + struct.pack("!B3xH", table, 0))  # no helper
+
+
 def _encode_goto(action: Goto) -> bytes:
     raise WireError(f"goto table {action.table} is not the last action")
 
@@ -255,6 +175,8 @@ _ENCODERS: dict[type, Callable[..., bytes]] = {
     Tunnel: _encode_tunnel,
     OutputBits: _encode_output_bits,
     DecTtl: lambda _: struct.pack("!HH4x", _DEC_TTL, 8),
+    Track: _encode_ct,
+    Commit: _encode_ct,
     Goto: _encode_goto,
 }
 
@@ -271,7 +193,7 @@ def decode_instructions(raw: bytes) -> tuple[Action, ...] | None:
                 actions.append(Goto(body[4]))
             else:
                 return None
-    except _Unknown:
+    except Unknown:
         return None
     return tuple(_folded(actions))
 
@@ -310,7 +232,7 @@ def _action(kind: int, body: bytes) -> Action:
         if kind == _OUTPUT:
             return Output(*struct.unpack_from("!I", body, 4))
         if kind == _SET_FIELD:
-            header, size = _header(body[4:8])
+            header, size = read_header(body[4:8])
             return Load(Bits(header.name, 0, header.bits), int.from_bytes(body[8 : 8 + size], "big"))
         if kind == _DEC_TTL:
             return DecTtl()
@@ -318,7 +240,7 @@ def _action(kind: int, body: bytes) -> Action:
             return _nicira_action(struct.unpack_from("!H", body, 8)[0], body[10:])
     except struct.error as error:
         raise WireError(f"action of type {kind} too short: {error}") from error
-    raise _Unknown
+    raise Unknown
 
 
 def _nicira_action(subtype: int, body: bytes) -> Action:
@@ -331,24 +253,23 @@ def _nicira_action(subtype: int, body: bytes) -> Action:
     if subtype == _OUTPUT_REG:
         span, operand = struct.unpack_from("!H4s", body)
         return OutputBits(_bits(operand, span >> 6, (span & 0x3F) + 1))
+    if subtype == _CT and len(body) == 14:  # nothing nested
+        flags, operand, span, table, helper = struct.unpack_from("!H4sHB3xH", body)
+        zone = _bits(operand, span >> 6, (span & 0x3F) + 1)
+        if (flags, helper) == (0, 0) and table != _NO_TABLE:
+            return Track(zone, table)
+        if (flags, table, helper) == (_CT_COMMIT, _NO_TABLE, 0):
+            return Commit(zone)
     if subtype == _BUNDLE_LOAD:
         algorithm, fields, basis, kind, count, span, operand = struct.unpack_from("!HHHIHH4s4x", body)
         if (algorithm, fields, kind) == (_HRW, _SYMMETRIC_L3L4_UDP, _OFPORT):
             members = struct.unpack_from(f"!{count}H", body, 22)
             return Spread(basis, members, _bits(operand, span >> 6, (span & 0x3F) + 1))
-    raise _Unknown
+    raise Unknown
 
 
 def _bits(operand: bytes, low: int, width: int) -> Bits:
-    return Bits(_header(operand)[0].name, low, width)
-
-
-def _header(operand: bytes) -> tuple[Header, int]:
-    oxm_class, field, size = struct.unpack("!HBB", operand)
-    header = _BY_CODE.get((oxm_class, field >> 1))
-    if header is None or field & 1:
-        raise _Unknown
-    return header, size
+    return Bits(read_header(operand)[0].name, low, width)
 
 
 # ---- read-back

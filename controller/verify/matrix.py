@@ -1,4 +1,6 @@
 """The expected matrix: for every ordered pair of ports and every kind of probe, a frame and the policy's verdict on it.
+What no port may send at all is tried by every port on one other, the next, and every rule of a security group by
+packets at its edges.
 
 Each frame is aimed at the target as well as the sender can: with the target's address, and with its MAC in the sender's
 own subnet or through the gateway elsewhere, also where these mean something else, or nothing, in the sender's VPC. The
@@ -12,16 +14,17 @@ from itertools import count, permutations
 from typing import Any
 
 from controller.model.addresses import GATEWAY_MAC
-from controller.model.reachability import (ARP_REQUEST, ECHO_REQUEST, ETH_ARP, ETH_IPV4, ICMP, Packet, Reachability,
-                                           Verdict)
+from controller.model.reachability import ETH_IPV4, Packet, Reachability, Reason, Verdict
 from controller.model.snapshot import Intent
 from controller.model.tenancy import Port
+from controller.verify.frames import BROADCAST_MAC, SOURCE_PORT, arp, echo, ipv4
+from controller.verify.rules import shots_of_rules
 
-BROADCAST_MAC = "ff:ff:ff:ff:ff:ff"
 BROADCAST_ADDRESS = "255.255.255.255"
 TCP, UDP = 6, 17  # IANA protocol numbers
 TCP_PORT, UDP_PORT, ROCE_PORT, VXLAN_PORT = 7000, 7001, 4791, 4789
-SOURCE_PORT = 49152  # first of the dynamic ports (RFC 6335)
+ARP_REPLY = 2
+ETH_RARP, ETH_IPV6 = 0x8035, 0x86DD
 NO_MACS = 0x02_00_00_00_00_FE  # where to look for MACs that are nobody's
 
 
@@ -40,6 +43,13 @@ class Kind(StrEnum):
     SPOOFED_MAC = "spoofed-mac"
     SPOOFED_IP = "spoofed-ip"
     FORGED_VXLAN = "forged-vxlan"
+    VLAN_TAG = "vlan-tag"
+    SPOOFED_ARP_MAC = "spoofed-arp-mac"
+    SPOOFED_ARP_IP = "spoofed-arp-ip"
+    ARP_REPLY = "arp-reply"
+    RARP = "rarp"
+    IPV6 = "ipv6"
+    RULE = "rule"
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +85,7 @@ class Probe:
             "receivers": sorted(self.expect.receivers),
             "answer_mac": self.expect.answer_mac,
             "reason": str(self.expect.reason),
+            "carried": self.expect.reason is Reason.NOT_ALLOWED_IN,  # it is dropped where the target is
         }
         return {
             "id": number,
@@ -91,11 +102,22 @@ def matrix(intent: Intent, vteps: Mapping[str, str]) -> list[Probe]:
     """All probes, pair by pair in the intent's order. `vteps` is server name -> VTEP address of every server in use."""
     policy = Reachability(intent)
     aim = _Aim(intent, vteps)
-    return [
+    honest = (
         Probe(kind, source.id, target.id, packet, policy.verdict(packet), inner)
         for source, target in permutations(intent.ports, 2)
         for kind, (packet, inner) in aim.shots(source, target)
-    ]
+    )
+    following = (*intent.ports[1:], *intent.ports[:1]) if len(intent.ports) > 1 else ()
+    lies = (
+        Probe(kind, source.id, target.id, packet, policy.verdict(packet))
+        for source, target in zip(intent.ports, following, strict=False)
+        for kind, packet in aim.lies(source, target)
+    )
+    rules = (
+        Probe(Kind.RULE, source.id, target.id, packet, policy.verdict(packet))
+        for source, target, packet in shots_of_rules(intent)
+    )
+    return [*honest, *lies, *rules]
 
 
 Shot = tuple[Packet, Inner | None]
@@ -115,24 +137,34 @@ class _Aim:
         self._router_mac, self._nobody, self._stranger = next(free), next(free), next(free)
 
     def shots(self, source: Port, target: Port) -> Iterator[tuple[Kind, Shot]]:
-        udp = _ipv4(source, target, UDP, UDP_PORT)
-        yield Kind.ARP, (_arp(source, target), None)
-        yield Kind.ICMP, (_echo(source, target), None)
-        yield Kind.TCP, (_ipv4(source, target, TCP, TCP_PORT), None)
+        udp = ipv4(source, target, UDP, UDP_PORT)
+        yield Kind.ARP, (arp(source, target), None)
+        yield Kind.ICMP, (echo(source, target), None)
+        yield Kind.TCP, (ipv4(source, target, TCP, TCP_PORT), None)
         yield Kind.UDP, (udp, None)
-        yield Kind.ROCEV2, (_ipv4(source, target, UDP, ROCE_PORT), None)
+        yield Kind.ROCEV2, (ipv4(source, target, UDP, ROCE_PORT), None)
         yield Kind.BROADCAST, (replace(udp, eth_dst=BROADCAST_MAC, ip_dst=BROADCAST_ADDRESS), None)
         gateway = self._subnets[target.subnet].gateway
-        yield Kind.GATEWAY, (replace(_echo(source, target), eth_dst=GATEWAY_MAC, ip_dst=gateway), None)
+        yield Kind.GATEWAY, (replace(echo(source, target), eth_dst=GATEWAY_MAC, ip_dst=gateway), None)
         yield Kind.ACROSS_SUBNETS, (replace(udp, eth_dst=target.mac), None)
         yield Kind.UNKNOWN_UNICAST, (replace(udp, eth_dst=self._nobody), None)
         yield Kind.SPOOFED_MAC, (replace(udp, eth_src=self._other_mac(source, target)), None)
         yield Kind.SPOOFED_IP, (replace(udp, ip_src=self._other_address(source, target)), None)
         yield Kind.FORGED_VXLAN, self._forged_vxlan(source, target)
 
+    def lies(self, source: Port, target: Port) -> Iterator[tuple[Kind, Packet]]:
+        """What anti-spoofing is for, beside what `shots` tries on everybody."""
+        udp, question = ipv4(source, target, UDP, UDP_PORT), arp(source, target)
+        yield Kind.VLAN_TAG, replace(udp, vlan=100)
+        yield Kind.SPOOFED_ARP_MAC, replace(question, arp_sha=self._other_mac(source, target))
+        yield Kind.SPOOFED_ARP_IP, replace(question, arp_spa=self._other_address(source, target))
+        yield Kind.ARP_REPLY, replace(question, arp_op=ARP_REPLY, arp_tpa=source.address)  # gratuitous
+        for kind, eth_type in ((Kind.RARP, ETH_RARP), (Kind.IPV6, ETH_IPV6)):
+            yield kind, Packet(source.id, source.mac, BROADCAST_MAC, eth_type)
+
     def _forged_vxlan(self, source: Port, target: Port) -> Shot:
         """As if the sender were a VTEP: a good frame of the target's subnet, from another member if there is one."""
-        packet = _ipv4(source, target, UDP, VXLAN_PORT)
+        packet = ipv4(source, target, UDP, VXLAN_PORT)
         packet = replace(packet, eth_dst=self._router_mac, ip_dst=self._vteps[target.instance])
         subnet = self._subnets[target.subnet]
         mac, address = self._other_mac(target, source), self._other_address(target, source)
@@ -149,35 +181,3 @@ class _Aim:
     def _other_address(self, port: Port, third: Port) -> str:
         neighbour = self._neighbour(port, third)
         return neighbour.address if neighbour else self._subnets[port.subnet].gateway
-
-
-def _ipv4(source: Port, target: Port, protocol: int, l4_dst: int | None) -> Packet:
-    """From the source's own addresses to the target's, good in every way if the two share a VPC."""
-    return Packet(
-        port=source.id,
-        eth_src=source.mac,
-        eth_dst=target.mac if source.subnet == target.subnet else GATEWAY_MAC,
-        eth_type=ETH_IPV4,
-        ip_src=source.address,
-        ip_dst=target.address,
-        ip_proto=protocol,
-        l4_src=None if l4_dst is None else SOURCE_PORT,
-        l4_dst=l4_dst,
-    )
-
-
-def _echo(source: Port, target: Port) -> Packet:
-    return replace(_ipv4(source, target, ICMP, None), icmp_type=ECHO_REQUEST)
-
-
-def _arp(source: Port, target: Port) -> Packet:
-    return Packet(
-        port=source.id,
-        eth_src=source.mac,
-        eth_dst=BROADCAST_MAC,
-        eth_type=ETH_ARP,
-        arp_op=ARP_REQUEST,
-        arp_sha=source.mac,
-        arp_spa=source.address,
-        arp_tpa=target.address,
-    )

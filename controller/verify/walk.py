@@ -1,11 +1,13 @@
 """Follows a packet through the flows of all bridges, as the network would: what the proofs compare with the policy."""
 
+from collections import defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from controller.compiler.address import ipv4, mac
 from controller.compiler.program import Program
 from controller.flows.action import LOCAL, Spread
+from controller.flows.connections import Connections
 from controller.flows.evaluate import Emission, Switch, first_member
 from controller.flows.text import mac_text
 from controller.model.placement import Observed
@@ -33,13 +35,22 @@ class Walk:
     def __init__(
         self, snapshot: Snapshot, observed: Observed, program: Program, choose: Callable[[Spread], int] = first_member
     ) -> None:
-        self._switches = {dpid: Switch(table.flows.values(), choose) for dpid, table in program.flows.items()}
+        self._choose = choose
+        self._connections: defaultdict[int, Connections] = defaultdict(Connections)
+        self.program(program)
         self._chassis = {chassis.name: chassis for chassis in snapshot.chassis}
         self._at_vtep = {ipv4(chassis.vtep): chassis for chassis in snapshot.chassis}
         self._plugged = {port: (self._chassis[name], ofport) for (name, port), ofport in observed.plugged.items()}
         self._port_at = {(chassis.int_dpid, ofport): port for port, (chassis, ofport) in self._plugged.items()}
         self._peer = _peers(snapshot)
         self._attached = _attached(snapshot)
+
+    def program(self, program: Program) -> None:
+        """Other flows from now on; the switches go on remembering connections."""
+        self._switches = {
+            dpid: Switch(table.flows.values(), self._choose, self._connections[dpid])
+            for dpid, table in program.flows.items()
+        }
 
     def overlay(self, packet: Packet) -> Arrival:
         """Send `packet` from its port and see which ports receive it, tunnels included."""
@@ -100,6 +111,8 @@ def header_values(packet: Packet) -> dict[str, int]:
         address = getattr(packet, name)
         if address is not None:
             values[name] = ipv4(address)
+    ports = {6: ("tcp_src", "tcp_dst"), 17: ("udp_src", "udp_dst")}.get(packet.ip_proto or 0, ())
+    values |= {name: port or 0 for name, port in zip(ports, (packet.l4_src, packet.l4_dst), strict=False)}
     for name in ("ip_proto", "icmp_type", "arp_op", "ip_ttl"):
         if getattr(packet, name) is not None:
             values[name] = getattr(packet, name)

@@ -15,7 +15,7 @@ from scripts.overclos.failure import ProbeFailure
 from topologies.emulator.namespaces import path as namespace_path
 from topologies.emulator.parts import LabPlan
 
-DEADLINE_S = 30
+DEADLINE_S = 60
 
 
 def probes_of(snapshot: Snapshot) -> list[Probe]:

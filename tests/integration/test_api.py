@@ -48,6 +48,41 @@ def generation(http: httpx.Client) -> int:
 # ---- changes
 
 
+def test_a_security_group_lives(http: httpx.Client) -> None:
+    groups = f"{PROD}/security_groups"
+    sql = {"direction": "to-port", "protocol": "tcp", "ports": "5432"}
+    made = http.post(groups, json={"name": "sql", "rules": {"queries": sql}})
+    assert made.status_code == 201 and made.json()["members"] == [] and made.json()["established"] == "cut"
+    assert http.get(f"{PROD}/instances/web1").json()["groups"] == ["default"]
+    default = http.get(f"{groups}/default").json()
+    assert default["rules"]["members"]["peers"] == "default" and len(default["members"]) == 2
+    joined = http.put(f"{PROD}/instances/web1", json={"subnet": "web", "groups": ["sql"]})
+    assert joined.status_code == 200 and http.get(f"{groups}/sql").json()["members"] == ["red.prod.web1.eth0"]
+    more = {"rules": {"queries": sql | {"peers": "default"}}, "established": "keep"}
+    changed = http.put(f"{groups}/sql", json=more)
+    assert changed.json()["rules"]["queries"]["peers"] == "default" and changed.json()["established"] == "keep"
+    assert changed.json()["generation"] > made.json()["generation"]
+    used = problem(http.delete(f"{groups}/default"), 409)
+    assert used["detail"].startswith("security group default is still used by web2, sql.queries (remove those first")
+    assert http.delete(f"{groups}/sql?cascade=true").status_code == 200
+    assert http.get(f"{PROD}/instances/web1").json()["groups"] == ["default"]
+    assert http.delete(f"{groups}/default?cascade=true").status_code == 200
+    assert http.get(groups).json()["items"] == [] and http.get(f"{PROD}/instances/web1").json()["groups"] == []
+
+
+def test_rules_that_make_no_sense_are_refused(http: httpx.Client) -> None:
+    for rule, path in (
+        ({"direction": "to-port", "ports": "80"}, ["rules", "r", "ports"]),
+        ({"direction": "to-port", "peers": "nobody"}, ["rules", "r", "peers"]),
+        ({"direction": "to-port", "cidr": "10.0.0.1/8"}, ["rules", "r", "cidr"]),
+        ({"direction": "to-port", "protocol": "tcp", "ports": "1-99999"}, ["rules", "r", "ports"]),
+        ({"direction": "to-port", "icmp_type": 256}, ["rules", "r", "icmp_type"]),
+    ):
+        answer = problem(http.post(f"{PROD}/security_groups", json={"name": "g", "rules": {"r": rule}}), 422)
+        assert [each["path"] for each in answer["errors"]] == [path]
+    assert http.get(f"{PROD}/security_groups").json()["items"] == []
+
+
 def test_an_instance_lives(http: httpx.Client) -> None:
     made = http.post(f"{PROD}/instances", json={"name": "web3", "subnet": "web"})
     assert made.status_code == 201 and made.json()["ip"] == "10.1.0.4"

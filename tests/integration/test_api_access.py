@@ -22,25 +22,32 @@ NEVER = {"if-match": '"4611686018427387903"'}
 # The objects are red's; blue is the other tenant. `child` are blue's things asked for below red's parents.
 OWN = {
     "tenant": "red", "vpc": "prod", "subnet": "web", "instance": "web1", "port": "red.prod.web1.eth0",
-    "chassis": "server-1", "token": "",
+    "security_group": "web-servers", "chassis": "server-1", "token": "",
 }  # fmt: skip
-CHILD = OWN | {"vpc": "lab", "subnet": "net", "instance": "gpu1", "port": "blue.lab.gpu1.eth0"}
+CHILD = OWN | {
+    "vpc": "lab", "subnet": "net", "instance": "gpu1", "security_group": "gpus", "port": "blue.lab.gpu1.eth0",
+}  # fmt: skip
 BODIES = {
     "tenants": {"name": "new"}, "vpcs": {"name": "new"}, "subnets": {"name": "new", "cidr": "10.9.0.0/24"},
-    "instances": {"name": "new", "subnet": "web"}, "apply": {"tenants": {"red": {}}},
+    "instances": {"name": "new", "subnet": "web"}, "security_groups": {"name": "new"},
+    "apply": {"tenants": {"red": {}}},
     "tokens": {"name": "made", "role": "tenant-reader", "tenant": "red"},
     "fabric": asdict(FABRIC), "chassis": {key: value for key, value in asdict(CHASSIS[0]).items() if key != "name"},
 }  # fmt: skip
-LAB = {"subnets": {"net": {"cidr": "10.5.0.0/24"}}, "instances": {"gpu1": {"subnet": "net"}}}
+LAB = {
+    "subnets": {"net": {"cidr": "10.5.0.0/24"}}, "instances": {"gpu1": {"subnet": "net"}},
+    "security_groups": {"gpus": {}},
+}  # fmt: skip
 
 
 def filled(directory: Path) -> Iterator[World]:
     """A world with two tenants and a token for each kind of caller."""
     with world(directory) as made:
         blue = {"vpcs": TENANTS["blue"]["vpcs"] | {"lab": LAB}}
-        document = {
-            "fabric": asdict(FABRIC), "chassis": [asdict(one) for one in CHASSIS], "tenants": TENANTS | {"blue": blue},
-        }  # fmt: skip
+        groups = {"security_groups": {"web-servers": {}}}
+        red = {"vpcs": {"prod": TENANTS["red"]["vpcs"]["prod"] | groups}}
+        chassis = [asdict(one) for one in CHASSIS]
+        document = {"fabric": asdict(FABRIC), "chassis": chassis, "tenants": {"red": red, "blue": blue}}
         assert made.http().post("/v1/apply", json=document).status_code == 200
         for name, role, tenant in (
             ("other", "tenant-admin", "blue"), ("reader", "tenant-reader", "red"), ("admin", "tenant-admin", "red"),

@@ -10,10 +10,11 @@ from hypothesis import strategies as st
 
 from controller.compiler import program
 from controller.compiler.address import mac
-from controller.flows.evaluate import Outcome, Switch
-from controller.flows.text import flows_text, term_text
+from controller.flows.evaluate import Switch
+from controller.flows.text import flows_text
 from controller.model.addresses import GATEWAY_MAC
 from ovs_fixture import Namespace, PrivateOvs
+from trace_fixture import hits, matched, outputs, trace
 from worlds import CHASSIS, FABRIC, plug_all, snapshot, two_tenants
 
 pytestmark = pytest.mark.root
@@ -23,7 +24,6 @@ WORLD = snapshot(INTENT)
 TABLES = program.compile(WORLD, plug_all(INTENT)).flows
 FLOWS = {dpid: list(table.flows.values()) for dpid, table in TABLES.items()}
 OVERLAY, UNDERLAY = CHASSIS[0].int_dpid, FABRIC.switches[0].dpid
-HIT = re.compile(r"^ *(\d+)\. .*priority (\d+)(?:, cookie (0x[0-9a-f]+))?$")
 MEMBER = re.compile(r"NXM_NX_REG1\[0\.\.15\] is now (0x[0-9a-f]+)")
 
 
@@ -74,19 +74,6 @@ def packets(draw: st.DrawFn) -> dict[str, int]:
     return packet
 
 
-def trace(ovs: PrivateOvs, bridge: str, packet: dict[str, int]) -> str:
-    spelled = {"ip_ttl": "nw_ttl", "vlan_vid": "vlan_tci"}
-    terms = [
-        f"{spelled[name]}={value}" if name in spelled else term_text((name, value, None))
-        for name, value in packet.items()
-    ]
-    return ovs.appctl("ofproto/trace", bridge, ",".join(terms))
-
-
-def hits(outcome: Outcome) -> list[tuple[int, int, int]]:
-    return [(flow.table, flow.priority, flow.cookie) for flow in outcome.hits]
-
-
 @settings(max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.sampled_from([("overlay", OVERLAY), ("underlay", UNDERLAY)]), packets())
 def test_evaluate_is_what_open_vswitch_does(ovs: PrivateOvs, bridge: tuple[str, int], packet: dict[str, int]) -> None:
@@ -95,11 +82,5 @@ def test_evaluate_is_what_open_vswitch_does(ovs: PrivateOvs, bridge: tuple[str, 
     chosen = MEMBER.search(text)
     member = int(chosen.group(1), 16) if chosen else 0
     outcome = Switch(FLOWS[dpid], lambda spread: member).evaluate(packet)
-    seen = [(int(table), int(priority), int(cookie or "0", 16)) for table, priority, cookie in _matched(text)]
-    assert seen == hits(outcome), text
-    outputs = len(re.findall(r"^ +(?:output:|IN_PORT|LOCAL)", text, re.MULTILINE))
-    assert outputs - text.count("skipping output to input port") == len(outcome.emissions), text
-
-
-def _matched(text: str) -> list[tuple[str, str, str]]:
-    return [found.groups() for line in text.splitlines() if (found := HIT.match(line))]
+    assert matched(text) == hits(outcome), text
+    assert outputs(text) == len(outcome.emissions), text

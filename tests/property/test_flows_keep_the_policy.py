@@ -1,12 +1,16 @@
 """Oracle 2: what the flows of all bridges do to any packet is what the policy says, `evaluate == may_reach`."""
 
-from hypothesis import given
+from dataclasses import replace
+
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from controller.compiler import program
 from controller.model.addresses import GATEWAY_MAC
 from controller.model.reachability import Packet, may_reach
+from controller.model.security import SecurityRule
 from controller.model.snapshot import Intent
+from controller.model.tenancy import Port
 from controller.pipeline.tables import CLASSIFY
 from controller.verify.walk import Arrival, Walk
 from worlds import intents, plug_all, snapshot
@@ -33,9 +37,12 @@ def cases(draw: st.DrawFn) -> tuple[Intent, Packet]:
     match draw(st.sampled_from(["ipv4", "arp", "other"])):
         case "ipv4":
             target = draw(st.sampled_from(addresses))
-            rest = {"eth_type": 0x0800, "ip_src": own_address, "ip_dst": target, "ip_proto": 17}
+            rest = {"eth_type": 0x0800, "ip_src": own_address, "ip_dst": target, "ip_proto": 47}
             if draw(st.booleans()):
                 rest |= {"ip_proto": 1, "icmp_type": draw(st.sampled_from([0, 8, 13]))}
+            elif draw(mostly):
+                port = st.sampled_from([0, 1, 6, 7, 80, 7000, 7001, 65535])
+                rest |= {"ip_proto": draw(st.sampled_from([6, 17])), "l4_src": draw(port), "l4_dst": draw(port)}
             rest["ip_ttl"] = draw(st.none() | st.integers(0, 255))
         case "arp":
             sha = sender.mac if draw(mostly) else draw(st.sampled_from(macs))
@@ -54,6 +61,73 @@ def test_a_packet_reaches_whom_the_policy_says_and_nobody_else(case: tuple[Inten
     verdict = may_reach(intent, packet)
     arrival = Walk(world, observed, program.compile(world, observed)).overlay(packet)
     assert arrival == Arrival(verdict.receivers, verdict.answer_mac), verdict.reason
+
+
+@st.composite
+def openings(draw: st.DrawFn) -> tuple[Intent, Port, Port, Packet]:
+    """An honest packet that opens a connection between two ports of a VPC."""
+    intent = draw(intents().filter(lambda intent: len(intent.ports) >= 2))
+    sender = draw(st.sampled_from(intent.ports))
+    others = [port for port in intent.ports if port is not sender and _vpc(port) == _vpc(sender)]
+    assume(others)
+    receiver = draw(st.sampled_from(others))
+    port = st.sampled_from([1, 7, 80, 7000])
+    kind = draw(st.sampled_from([(6, draw(port), draw(port), None), (17, draw(port), draw(port), None),
+                                 (1, None, None, 8)]))  # fmt: skip
+    return intent, sender, receiver, _between(sender, receiver, *kind)
+
+
+def _between(sender: Port, receiver: Port, *kind: int | None) -> Packet:
+    mac = receiver.mac if sender.subnet == receiver.subnet else GATEWAY_MAC
+    protocol, source, target, icmp_type = kind
+    return Packet(
+        sender.id, sender.mac, mac, 0x0800, sender.address, receiver.address, protocol, source, target,
+        icmp_type=icmp_type,
+    )  # fmt: skip
+
+
+def _vpc(port: Port) -> str:
+    return port.subnet.rpartition(".")[0]
+
+
+@given(openings())
+def test_what_was_let_through_can_be_answered_and_nothing_else_is_opened_by_it(
+    case: tuple[Intent, Port, Port, Packet],
+) -> None:
+    intent, sender, receiver, packet = case
+    world, observed = snapshot(intent), plug_all(intent)
+    walk = Walk(world, observed, program.compile(world, observed))
+    passed = walk.overlay(packet).receivers
+    assert passed == may_reach(intent, packet).receivers <= {receiver.id}
+    reply = 0 if packet.ip_proto == 1 else None
+    answer = _between(receiver, sender, packet.ip_proto, packet.l4_dst, packet.l4_src, reply)
+    if passed:
+        assert walk.overlay(answer).receivers == {sender.id}
+        assert walk.overlay(packet).receivers == {receiver.id}
+    other = _between(receiver, sender, 17, 9, 9, None)
+    assert walk.overlay(other).receivers == may_reach(intent, other).receivers
+
+
+@given(openings(), st.data())
+def test_a_connection_that_is_allowed_no_more_is_cut_unless_it_is_to_be_kept(case: tuple, data: st.DataObject) -> None:
+    """In both directions, from the first packet after the change."""
+    intent, sender, receiver, packet = case
+    opened = tuple(
+        SecurityRule(group.id, direction, direction)
+        for group in intent.security_groups
+        for direction in ("from-port", "to-port")
+    )
+    before, observed = snapshot(replace(intent, security_rules=opened)), plug_all(intent)
+    walk = Walk(before, observed, program.compile(before, observed))
+    assert walk.overlay(packet).receivers == {receiver.id}
+    established = data.draw(st.sampled_from(["cut", "keep"]))
+    groups = tuple(replace(group, established=established) for group in intent.security_groups)
+    after = snapshot(replace(intent, security_groups=groups, security_rules=()))
+    walk.program(program.compile(after, observed))
+    answer = _between(receiver, sender, packet.ip_proto, packet.l4_dst, packet.l4_src, 0 if packet.icmp_type else None)
+    kept = {receiver.id} if established == "keep" or not sender.groups else set()
+    assert walk.overlay(packet).receivers == kept
+    assert walk.overlay(answer).receivers == ({sender.id} if kept else set())
 
 
 @given(intents())

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from controller.compiler import program
 from controller.compiler.program import Compiler
 from controller.model.placement import Observed
-from worlds import FABRIC, intents, plug_all, snapshot
+from worlds import FABRIC, contents, intents, plug_all, snapshot
 
 
 @st.composite
@@ -60,8 +60,3 @@ def test_every_flow_says_because_of_what(intent) -> None:
     built = program.compile(world, observed)
     cookies = {flow.cookie for table in built.flows.values() for flow in table.flows.values()}
     assert cookies <= built.because().keys()
-
-
-def contents(built: program.Program) -> tuple:
-    """A program with the flows spelled out: tables are equal only to themselves."""
-    return {dpid: table.flows for dpid, table in built.flows.items()}, built.because(), built.tables

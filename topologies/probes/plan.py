@@ -76,15 +76,16 @@ class Inner:
 @dataclass(frozen=True, slots=True)
 class Expect:
     """Who has to get the frame (and nobody else), which MAC has to answer it in the network's own name (ARP,
-    echo to a gateway), and why, in words."""
+    echo to a gateway), and why, in words. `carried`: it may cross the fabric though nobody may get it."""
 
     receivers: frozenset[str]
     answer_mac: str | None
     reason: str
+    carried: bool = False
 
     @property
     def silent(self) -> bool:
-        """The network must swallow the frame at its first hop."""
+        """The network must swallow the frame."""
         return not self.receivers and self.answer_mac is None
 
 
@@ -153,7 +154,7 @@ def _expect(value: object, path: str) -> Expect:
     receivers = _list(given.get("receivers", []), f"{path}.receivers")
     return Expect(frozenset(_typed(name, str, f"{path}.receivers") for name in receivers),
                   _typed(given.get("answer_mac"), str | None, f"{path}.answer_mac"),
-                  _typed(given.get("reason", ""), str, f"{path}.reason"))
+                  _typed(given.get("reason", ""), str, f"{path}.reason"), given.get("carried") is True)
 
 
 def _inner(value: object, path: str) -> Inner | None:

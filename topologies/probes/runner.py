@@ -144,7 +144,8 @@ class Runner:
     def _at_tap(self, name: str, frame: bytes) -> None:
         probes = self._ledger.probes
         forbidden = {token.probe for token in self._mint.find(frame)
-                     if token.probe in probes and not probes[token.probe].expect.receivers}
+                     if token.probe in probes and not probes[token.probe].expect.receivers
+                     and not probes[token.probe].expect.carried}
         self._taps[name].observe(frame, self._plan.known_vnis, forbidden)
 
     def _count_drops(self) -> None:

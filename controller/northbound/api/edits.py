@@ -4,6 +4,7 @@ A change inside a VPC is made on the VPC's part of the lab file and goes through
 at the cost of that VPC.
 """
 
+import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from http import HTTPStatus
@@ -22,7 +23,7 @@ from controller.northbound.api.views import Names
 from controller.northbound.store import Contents
 
 Fields = Mapping[str, Any]
-Members = dict[str, dict[str, Fields]]  # "subnets" or "instances" -> name -> what is said of it
+Members = dict[str, dict[str, Fields]]  # "subnets", "security_groups" or "instances" -> name -> what is said of it
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +58,7 @@ def put(contents: Contents, kind: str, names: Names, items: Sequence[Item], anew
         return _with_intent(contents, intent)
 
     def add(members: Members) -> None:
-        _refuse_present(items, members[kind], f"one of the {kind}", anew)
+        _refuse_present(items, members[kind], f"one of the {views.WORDS[kind]}s", anew)
         for item in items:
             members[kind].pop(item.name, None)  # to the end: what is new is blamed for what it collides with
             members[kind][item.name] = item.fields
@@ -80,7 +81,8 @@ def remove(contents: Contents, kind: str, names: Names, cascade: bool) -> Snapsh
     if kind == "vpcs":
         identifier = f"{tenant}.{names['vpc']}"
         inside = part(intent, identifier)
-        members = [*(one.id for one in inside.instances), *(one.id for one in inside.subnets)]
+        groups = (one.id for one in inside.security_groups)
+        members = [*(one.id for one in inside.instances), *(one.id for one in inside.subnets), *groups]
         _refuse_used(f"VPC {identifier}", members, cascade)
         return _with_intent(contents, with_part(intent, identifier, Intent()))
     name = names[kind.removesuffix("s")]
@@ -94,8 +96,29 @@ def remove(contents: Contents, kind: str, names: Names, cascade: bool) -> Snapsh
             _refuse_used(f"subnet {name}", users, cascade)
             for user in users:
                 del members["instances"][user]
+        if kind == "security_groups":
+            _drop_group(members, name, cascade)
 
     return _in_vpc(contents, names, drop, {})
+
+
+def _drop_group(members: Members, name: str, cascade: bool) -> None:
+    """Takes the members out of a group that goes, and removes the rules of other groups that speak of it."""
+    users = [user for user, fields in members["instances"].items() if name in fields.get("groups", ())]
+    rules = [
+        (group, rule)
+        for group, fields in members["security_groups"].items()
+        for rule, said in fields["rules"].items()
+        if said.get("peers") == name
+    ]
+    _refuse_used(f"security group {name}", [*users, *(f"{group}.{rule}" for group, rule in rules)], cascade)
+    for user in users:
+        fields = dict(members["instances"][user])
+        fields["groups"] = [group for group in fields["groups"] if group != name] or None
+        members["instances"][user] = {key: value for key, value in fields.items() if value is not None}
+    for group, rule in rules:
+        left = {key: said for key, said in members["security_groups"][group]["rules"].items() if key != rule}
+        members["security_groups"][group] = {**members["security_groups"][group], "rules": left}
 
 
 def _in_vpc(contents: Contents, names: Names, edit: Callable[[Members], None], paths: Mapping[Any, Path]) -> Snapshot:
@@ -103,7 +126,9 @@ def _in_vpc(contents: Contents, names: Names, edit: Callable[[Members], None], p
     whole, identifier = contents.snapshot.intent, f"{tenant}.{vpc}"
     present = part(whole, identifier)
     data = document(present)
-    edit(data[tenant]["vpcs"][vpc])
+    members = data[tenant]["vpcs"][vpc]
+    members.setdefault("security_groups", {})
+    edit(members)
     servers = [chassis.name for chassis in contents.snapshot.chassis]
     try:
         new = allocate(data, servers, present, contents.retired, elsewhere(whole, identifier))
@@ -126,13 +151,7 @@ def shared(old: Intent, new: Intent) -> Intent:
         known = {one: one for one in olds}
         return tuple(known.get(one, one) for one in news)
 
-    return Intent(
-        share(old.tenants, new.tenants),
-        share(old.vpcs, new.vpcs),
-        share(old.subnets, new.subnets),
-        share(old.instances, new.instances),
-        share(old.ports, new.ports),
-    )
+    return Intent(*(share(getattr(old, part.name), getattr(new, part.name)) for part in dataclasses.fields(Intent)))
 
 
 def _with_intent(contents: Contents, intent: Intent) -> Snapshot:

@@ -13,7 +13,7 @@ from controller.model.addresses import LABEL
 from controller.northbound.api.models import WORD
 
 MAX_ID = 400
-LABELS = ("tenant", "vpc", "subnet", "instance")  # parameters that are names a tenant chose
+LABELS = ("tenant", "vpc", "subnet", "security_group", "instance")  # parameters that are names a tenant chose
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 from controller.model import addresses
 from controller.model.addresses import NotationError
+from controller.model.security import GROUPS_PER_VPC
 from controller.northbound.api.roles import Role
 
 MAX_ITEMS = 1000  # of one bulk request
@@ -46,6 +47,8 @@ class Notation:
 Name = Annotated[str, Notation(addresses.label, addresses.LABEL, 63, "web1")]
 Cidr = Annotated[str, Notation(addresses.cidr, addresses.CIDR, 18, "10.1.0.0/24")]
 Address = Annotated[str, Notation(addresses.address, addresses.ADDRESS, 15, "10.1.0.10")]
+Remote = Annotated[str, Notation(addresses.remote, addresses.CIDR, 18, "0.0.0.0/0")]
+Ports = Annotated[str, Notation(addresses.ports, addresses.PORTS, 11, "8000-8100")]
 Mac = Annotated[str, Notation(addresses.mac, addresses.MAC, 17, "02:00:00:00:00:01")]
 Status = Literal["pending", "realized", "error"]
 
@@ -68,6 +71,22 @@ class SubnetBody(Body):
     cidr: Cidr = Field(description="IPv4 network, unique within the VPC.")
 
 
+class RuleBody(Body):
+    """Connections of a kind with some peers; with any, if neither `cidr` nor `peers` is given."""
+
+    direction: Literal["from-port", "to-port"] = Field(description="Who opens the connection: the member or its peer.")
+    protocol: Literal["any", "tcp", "udp", "icmp"] = "any"
+    ports: Ports | None = Field(None, description="Destination ports of TCP or UDP.")
+    icmp_type: Annotated[int, Field(ge=0, le=255)] | None = None
+    cidr: Remote | None = Field(None, description="Network of the peers.")
+    peers: Name | None = Field(None, description="Security group of the peers.")
+
+
+class SecurityGroupBody(Body):
+    rules: Annotated[dict[Name, RuleBody], Field(max_length=MAX_ITEMS)] = Field({}, description="What is allowed.")
+    established: Literal["cut", "keep"] = Field("cut", description="Open connections that are allowed no more.")
+
+
 class InstanceBody(Body):
     """What is left out is decided by the server, and stays as it is when an instance is replaced."""
 
@@ -75,6 +94,9 @@ class InstanceBody(Body):
     ip: Address | None = Field(None, description="Fixed address; default: lowest free one.")
     mac: Mac | None = Field(None, description="Fixed MAC; default: made from the name.")
     server: Name | None = Field(None, description="Where it runs; default: least loaded.")
+    groups: Annotated[list[Name], Field(min_length=1, max_length=GROUPS_PER_VPC)] | None = Field(
+        None, description="Its security groups; default: `default`, if the VPC has groups."
+    )
 
 
 class Named(Body):
@@ -90,6 +112,10 @@ class NewVpc(Named, VpcBody):
 
 
 class NewSubnet(Named, SubnetBody):
+    pass
+
+
+class NewSecurityGroup(Named, SecurityGroupBody):
     pass
 
 
@@ -123,6 +149,12 @@ class SubnetOut(Out):
     vni: int
 
 
+class SecurityGroupOut(Out, SecurityGroupBody):
+    name: str
+    vpc: str
+    members: list[str] = Field(description="Ids of the ports in it.")
+
+
 class InstanceOut(Out):
     name: str
     vpc: str
@@ -130,6 +162,7 @@ class InstanceOut(Out):
     ip: str
     mac: str
     server: str
+    groups: list[str]
     ports: list[str]
 
 

@@ -65,6 +65,10 @@ RESOURCES = (
     Resource("tenants", "/v1/tenants", "Who uses the network.", READ | dict.fromkeys(CHANGES, OPERATOR), "tenant"),
     Resource("vpcs", f"{TENANT}/vpcs", "Private networks.", READ | dict.fromkeys(CHANGES, WRITERS), "vpc"),
     Resource("subnets", f"{VPC}/subnets", "Broadcast domains.", READ | dict.fromkeys(CHANGES, WRITERS), "subnet"),
+    Resource(
+        "security_groups", f"{VPC}/security_groups", "What connections members may open and take.",
+        READ | dict.fromkeys(CHANGES, WRITERS), "security_group",
+    ),
     Resource("instances", f"{VPC}/instances", "Machines.", READ | dict.fromkeys(CHANGES, WRITERS), "instance"),
     Resource("ports", f"{VPC}/ports", "Network interfaces of instances.", READ, "port"),
     Resource("fabric", "/v1/fabric", "The physical network.", dict.fromkeys((Verb.SHOW, Verb.SET), OPERATOR)),

@@ -80,25 +80,24 @@ def _first_error(contents: Contents, concerned: Iterable[str]) -> str | None:
 @dataclass(slots=True)
 class Part:
     """One VPC (or all of an intent) with the status of what is in it. A port concerns the chassis of all members of its
-    subnet: they must know where to find it."""
+    VPC: they must know where to find it, and what it may do."""
 
     contents: Contents
     intent: Intent
     servers: Mapping[str, str] = field(init=False)  # instance -> chassis
-    members: dict[str, set[str]] = field(init=False)  # subnet -> chassis
-    _floors: dict[str, int] = field(init=False)  # subnet -> generation that all its bridges have confirmed
+    _floors: dict[str, int] = field(init=False)  # VPC -> generation that all its bridges have confirmed
     _errors: dict[str, str] = field(init=False)
     _unplugged: set[str] = field(init=False)
 
     def __post_init__(self) -> None:
         self.servers = {instance.id: instance.server for instance in self.intent.instances}
-        self.members = {subnet.id: set() for subnet in self.intent.subnets}
-        for port in self.intent.ports:
-            self.members[port.subnet].add(self.servers[port.instance])
+        members: dict[str, set[str]] = {vpc.id: set() for vpc in self.intent.vpcs}
+        for instance in self.intent.instances:
+            members[instance.vpc].add(instance.server)
         generation = self.contents.generation
         heights = {name: self._height(name) for name in set(self.servers.values())}
         self._floors = {
-            subnet: min((heights[name] for name in names), default=generation) for subnet, names in self.members.items()
+            vpc: min((heights[name] for name in names), default=generation) for vpc, names in members.items()
         }
         self._errors, self._unplugged = {}, set()
         for found in self.contents.realized.values():
@@ -111,11 +110,19 @@ class Part:
     def ports(self) -> Iterator[tuple[str, Standing]]:
         for port in self.intent.ports:
             plugged = port.id not in self._unplugged
-            yield port.id, self._standing(port.id, self._floors[port.subnet], plugged)
+            yield port.id, self._standing(port.id, self._floors[_above(port.subnet)], plugged)
 
     def subnets(self) -> Iterator[tuple[str, Standing]]:
         for subnet in self.intent.subnets:
-            yield subnet.id, self._standing(subnet.id, self._floors[subnet.id])
+            yield subnet.id, self._standing(subnet.id, self._floors[subnet.vpc])
+
+    def security_groups(self) -> Iterator[tuple[str, Standing]]:
+        """A group is as far as its rules are."""
+        standings = {one.id: self._standing(one.id, self._floors[one.vpc]) for one in self.intent.security_groups}
+        for rule in self.intent.security_rules:
+            of_rule = self._standing(rule.id, self._floors[_above(rule.group)])
+            standings[rule.group] = worse(standings[rule.group], of_rule)
+        yield from standings.items()
 
     def instances(self) -> Iterator[tuple[str, Standing]]:
         """An instance is as far as its ports are."""
@@ -133,8 +140,8 @@ class Part:
 
     def _owners(self, names: list[str], depth: int) -> Iterator[tuple[str, Standing]]:
         floors = dict.fromkeys(names, self.contents.generation)
-        for subnet, floor in self._floors.items():
-            owner = ".".join(subnet.split(".")[:depth])
+        for vpc, floor in self._floors.items():
+            owner = ".".join(vpc.split(".")[:depth])
             floors[owner] = min(floors.get(owner, floor), floor)
         for name in names:
             yield name, self._standing(name, floors[name])
@@ -143,6 +150,11 @@ class Part:
         if name in self._errors:
             return Standing("error", self._errors[name])
         return REALIZED if plugged and floor >= self.contents.generations.get(name, 0) else PENDING
+
+
+def _above(identifier: str) -> str:
+    """The id of what contains the object with this one."""
+    return identifier.rpartition(".")[0]
 
 
 def worse(one: Standing, other: Standing) -> Standing:

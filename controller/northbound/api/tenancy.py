@@ -1,4 +1,4 @@
-"""Tenants, VPCs, subnets, instances and ports: one set of functions for all of these kinds."""
+"""Tenants, VPCs, subnets, security groups, instances and ports: one set of functions for all of these kinds."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -42,6 +42,7 @@ SHAPES: Mapping[str, Shape] = {
     "tenants": Shape(models.TenantOut, models.NewTenant, models.TenantBody),
     "vpcs": Shape(models.VpcOut, models.NewVpc, models.VpcBody),
     "subnets": Shape(models.SubnetOut, models.NewSubnet, models.SubnetBody),
+    "security_groups": Shape(models.SecurityGroupOut, models.NewSecurityGroup, models.SecurityGroupBody),
     "instances": Shape(models.InstanceOut, models.NewInstance, models.InstanceBody),
     "ports": Shape(models.PortOut),
 }

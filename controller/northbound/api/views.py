@@ -1,9 +1,10 @@
 """Objects as the API shows them, and which of them there are below a path. Pure functions of the contents."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import asdict
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict, fields
 from typing import Any
 
+from controller.model.document import document
 from controller.model.fabric import NO_FABRIC
 from controller.model.kinds import FABRIC_ID
 from controller.model.snapshot import Intent
@@ -34,7 +35,7 @@ def identify(kind: str, names: Names) -> str:
         return names["port"]
     if kind == "tenants":
         return names["tenant"]
-    last = {"vpcs": (), "subnets": ("subnet",), "instances": ("instance",)}[kind]
+    last = () if kind == "vpcs" else (kind.removesuffix("s"),)
     return ".".join(names[name] for name in ("tenant", "vpc", *last))
 
 
@@ -86,7 +87,23 @@ def instances(contents: Contents, names: Names) -> list[View]:
         view = _view(contents, one.id, standings[one.id], name=one.name, vpc=one.vpc, server=one.server)
         view["generation"] = max(contents.generations.get(name, contents.generation) for name in (one.id, *own))
         subnet = first.subnet.rpartition(".")[2]
+        view["groups"] = [name.rpartition(".")[2] for name in first.groups]
         found.append({**view, "subnet": subnet, "ip": first.address, "mac": first.mac, "ports": own})
+    return found
+
+
+def security_groups(contents: Contents, names: Names) -> list[View]:
+    """A group changes when one of its rules does."""
+    part = _vpc_part(contents, names)
+    standings = dict(part.security_groups())
+    said = document(part.intent)[names["tenant"]]["vpcs"][names["vpc"]].get("security_groups", {})
+    found = []
+    for one in part.intent.security_groups:
+        own = [rule.id for rule in part.intent.security_rules if rule.group == one.id]
+        view = _view(contents, one.id, standings[one.id], name=one.name, vpc=one.vpc, **said[one.name])
+        view["generation"] = max(contents.generations.get(name, contents.generation) for name in (one.id, *own))
+        view["members"] = [port.id for port in part.intent.ports if one.id in port.groups]
+        found.append(view)
     return found
 
 
@@ -124,10 +141,11 @@ def fabric(contents: Contents) -> View:
 
 
 COLLECTIONS: dict[str, Callable[[Contents, Names], list[View]]] = {
-    "vpcs": vpcs, "subnets": subnets, "instances": instances, "ports": ports,
+    "vpcs": vpcs, "subnets": subnets, "security_groups": security_groups, "instances": instances, "ports": ports,
 }  # fmt: skip
 WORDS = {
-    "tenants": "tenant", "vpcs": "VPC", "subnets": "subnet", "instances": "instance", "ports": "port",
+    "tenants": "tenant", "vpcs": "VPC", "subnets": "subnet", "security_groups": "security group",
+    "instances": "instance", "ports": "port",
 }  # fmt: skip
 
 
@@ -169,16 +187,10 @@ def _vpc_part(contents: Contents, names: Names) -> Part:
 def _of_tenants(intent: Intent, names: set[str]) -> Intent:
     """What these tenants own."""
 
-    def own(identifier: str) -> bool:
-        return identifier.partition(".")[0] in names
+    def own(things: Iterable[Any]) -> tuple[Any, ...]:
+        return tuple(one for one in things if one.id.partition(".")[0] in names)
 
-    return Intent(
-        tuple(one for one in intent.tenants if one.name in names),
-        tuple(one for one in intent.vpcs if one.tenant in names),
-        tuple(one for one in intent.subnets if own(one.vpc)),
-        tuple(one for one in intent.instances if own(one.vpc)),
-        tuple(one for one in intent.ports if own(one.instance)),
-    )
+    return Intent(*(own(getattr(intent, part.name)) for part in fields(Intent)))
 
 
 def _view(contents: Contents, identifier: str, found: Standing, **fields: Any) -> View:

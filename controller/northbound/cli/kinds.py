@@ -42,7 +42,8 @@ KINDS = {
         Kind("tenants", 1, ("id", *STATE), ("error",)),
         Kind("vpcs", 2, ("id", *STATE), ("error",)),
         Kind("subnets", 3, ("id", "cidr", "gateway", *STATE), ("vni", "error")),
-        Kind("instances", 3, ("id", "subnet", "ip", "server", *STATE), ("mac", "ports", "error")),
+        Kind("security_groups", 3, ("id", "established", "members", *STATE), ("rules", "error")),
+        Kind("instances", 3, ("id", "subnet", "ip", "server", *STATE), ("mac", "groups", "ports", "error")),
         Kind("ports", 4, ("id", "subnet", "address", "server", *STATE), ("mac", "error"), deletable=False),
         Kind("chassis", 0, ("id", "vtep", *STATE), ("vtep_mac", "phy_dpid", "int_dpid", "ovsdb", "error")),
         Kind("tokens", 0, ("id", "name", "role", "tenant"), ("created",)),
@@ -53,6 +54,7 @@ ALIASES = {"chassis": "chassis"} | {name.removesuffix("s"): name for name in KIN
 
 def kind(name: str) -> Kind:
     """A kind by its name, one or many: `instance`, `instances`."""
+    name = name.replace("-", "_")
     found = KINDS.get(ALIASES.get(name, name))
     if found is None:
         raise CliError(f"no kind {name!r} (there are: {', '.join(KINDS)}, fabric)")

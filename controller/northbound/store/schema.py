@@ -15,6 +15,8 @@ from typing import Any
 from controller.model.fabric import Attachment, Fabric, Link, Switch
 from controller.model.kinds import KINDS
 from controller.model.placement import Chassis
+from controller.model.order import natural
+from controller.model.security import SecurityGroup, SecurityRule
 from controller.model.tenancy import Instance, Port, Subnet, Tenant, Vpc
 from controller.ovsdb import Row, atoms
 
@@ -32,7 +34,8 @@ def version() -> str:
 class Table:
     """The table of one kind (`controller.model.kinds`) of thing.
 
-    references:  column -> kind of thing it refers to; the field holds its id, or its name if that is prefixed.
+    references:  column -> kind of thing it refers to; the field holds its id (or several, or None), or its name if that
+                 is prefixed.
     derived:     column that is no field -> the id it refers to, made from the value.
     skipped:     fields that are tables of their own.
     """
@@ -63,7 +66,7 @@ def _vpc_of_port(port: Port) -> str:
     return port.instance.rpartition(".")[0]
 
 
-_PORT = {"instance": "instance", "subnet": "subnet", "vpc": "vpc"}
+_PORT = {"instance": "instance", "subnet": "subnet", "vpc": "vpc", "groups": "security_group"}
 
 # In an order in which everything comes after what it refers to.
 TABLES = (
@@ -75,6 +78,8 @@ TABLES = (
     Table("Tenant", "tenant", Tenant),
     Table("VPC", "vpc", Vpc, {"tenant": "tenant"}),
     Table("Subnet", "subnet", Subnet, {"vpc": "vpc"}),
+    Table("Security_Group", "security_group", SecurityGroup, {"vpc": "vpc"}),
+    Table("Security_Rule", "security_rule", SecurityRule, {"group": "security_group", "peers": "security_group"}),
     Table("Instance", "instance", Instance, {"vpc": "vpc", "server": "chassis"}),
     Table("Port", "port", Port, _PORT, derived={"vpc": _vpc_of_port}),
 )
@@ -121,10 +126,17 @@ def row(table: Table, value: Any, refer: Callable[[str, str], Any]) -> Row:
     for name, kind in table.fields.items():
         content = getattr(value, name)
         referred = table.references.get(name)
-        columns[name] = refer(referred, referred_id(referred, content)) if referred else to_column(name, kind, content)
+        columns[name] = _referring(referred, content, refer) if referred else to_column(name, kind, content)
     for name, identify in table.derived.items():
         columns[name] = refer(table.references[name], identify(value))
     return columns
+
+
+def _referring(kind: str, content: Any, refer: Callable[[str, str], Any]) -> Any:
+    """The column of a field that holds the id of one thing, of several, or None."""
+    if isinstance(content, str):
+        return refer(kind, referred_id(kind, content))
+    return ["set", [refer(kind, referred_id(kind, each)) for each in content or ()]]
 
 
 def value(table: Table, columns: Row, id_of: Callable[[str, str], str]) -> Any:
@@ -134,7 +146,21 @@ def value(table: Table, columns: Row, id_of: Callable[[str, str], str]) -> Any:
         referred = table.references.get(name)
         content = columns[name]
         if referred:
-            fields[name] = referred_text(referred, id_of(referred, content[1]))
+            texts = [referred_text(referred, id_of(referred, uuid)) for uuid in _uuids(content)]
+            fields[name] = _held(kind, texts)
         else:
             fields[name] = to_field(name, kind, content)
     return table.value(**fields)
+
+
+def _uuids(column: Any) -> list[str]:
+    """Of one reference, or of a set of them."""
+    references = column[1] if column[0] == "set" else [column]
+    return [uuid for _, uuid in references]
+
+
+def _held(kind: Any, texts: list[str]) -> Any:
+    """Ids as the field with the annotation `kind` holds them; several are in natural order."""
+    if typing.get_origin(kind) is tuple:
+        return tuple(sorted(texts, key=natural))
+    return texts[0] if texts else None

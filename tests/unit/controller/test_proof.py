@@ -8,7 +8,7 @@ from controller.flows.flow import Flow
 from controller.flows.table import FlowTable
 from controller.model.placement import Observed
 from controller.proof import SHOWN, Compiled, Reading, passed, prove
-from controller.southbound import wire
+from controller.southbound import oxm, wire
 from controller.southbound.inspection import Inspection
 from openflow_fixture import stats_reply
 from worlds import snapshot, two_tenants
@@ -69,7 +69,7 @@ def test_each_comparison_fails_alone() -> None:
 
 
 def test_flows_in_no_words_of_ours_are_too_many() -> None:
-    raw = wire.encode_match((("in_port", 3, None),))
+    raw = oxm.encode_match((("in_port", 3, None),))
     timed = wire.Foreign(9, 5, 0x99, raw, (("in_port", 3, None),))  # with a timeout
     told = prove([reading({flow(1), timed}, {flow(1)})], compiled({flow(1)}, {flow(1)}))
     assert told["s1"]["flows"] == 2
@@ -104,7 +104,7 @@ def test_the_real_compiler_against_itself_and_tampered_with() -> None:
     readings = [Reading(hex(dpid), dpid, None) for dpid in held.flows]
 
     def differing() -> list[str]:
-        told = prove(readings, Compiled(held.flows, scratch.flows, held.tables, held.because))
+        told = prove(readings, Compiled(held.flows, scratch.flows, held.tables, held.because()))
         return [name for name, switch in told.items() if switch["compiled"]["differing"]]
 
     assert differing() == []

@@ -29,15 +29,15 @@ def servers(intent: Intent) -> dict[str, str]:
 
 
 def test_a_whole_intent() -> None:
-    """The VNI and the MAC of these names are part of what two versions of the program must agree on."""
+    """VNI, MACs and zones of these names are part of what two versions of the program must agree on."""
     assert allocate(lab("a", "b", b={"ip": "10.1.0.2", "mac": "0A:00:00:00:00:01"}), SERVERS) == Intent(
         tenants=(Tenant("red"),),
         vpcs=(Vpc("red", "prod"),),
         subnets=(Subnet("red.prod", "web", "10.1.0.0/24", "10.1.0.1", 12610298),),
         instances=(Instance("red.prod", "a", "s1"), Instance("red.prod", "b", "s2")),
         ports=(
-            Port("red.prod.a", "eth0", "red.prod.web", "10.1.0.3", "02:83:77:c1:63:46"),
-            Port("red.prod.b", "eth0", "red.prod.web", "10.1.0.2", "0a:00:00:00:00:01"),
+            Port("red.prod.a", "eth0", "red.prod.web", "10.1.0.3", "02:83:77:c1:63:46", zone=1775),
+            Port("red.prod.b", "eth0", "red.prod.web", "10.1.0.2", "0a:00:00:00:00:01", zone=53955),
         ),
     )
 

@@ -40,17 +40,17 @@ def test_a_broken_table_is_named(table, rule: str) -> None:
 def test_fields_may_share_bits_only_when_their_lives_do_not_meet(monkeypatch) -> None:
     rival = Field("rival", NETWORK.register, 8, 4, "shares bits with the network")
     monkeypatch.setitem(__import__("controller.pipeline.check", fromlist=["FIELDS"]).FIELDS, "rival", rival)
-    late = replace(_with(replace(DELIVER, matches=(*DELIVER.matches, "rival"))), fields=(NETWORK, rival))
+    late = replace(_with(replace(DELIVER, matches=(*DELIVER.matches, "rival"))), fields=(*OVERLAY.fields, rival))
     with pytest.raises(PipelineError, match="fields network and rival share bits"):
         check(late)
-    check(replace(OVERLAY, fields=(NETWORK, rival)))  # rival is never alive
+    check(replace(OVERLAY, fields=(*OVERLAY.fields, rival)))  # rival is never alive
 
 
 def test_a_field_that_does_not_fit_its_register_is_refused(monkeypatch) -> None:
     wide = replace(NEXT_HOP, low=20)
     monkeypatch.setitem(__import__("controller.pipeline.check", fromlist=["FIELDS"]).FIELDS, "next_hop", wide)
     with pytest.raises(PipelineError, match="does not fit reg1"):
-        check(replace(OVERLAY, fields=(NETWORK, wide)))
+        check(replace(OVERLAY, fields=(*OVERLAY.fields, wide)))
 
 
 def test_the_page_is_up_to_date(request) -> None:

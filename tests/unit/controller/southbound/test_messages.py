@@ -8,7 +8,7 @@ from ryu.ofproto import ofproto_protocol, ofproto_v1_4, ofproto_v1_4_parser
 
 from controller.flows.action import Output
 from controller.flows.flow import Flow
-from controller.southbound import messages, wire
+from controller.southbound import messages, oxm, wire
 
 DATAPATH = ofproto_protocol.ProtocolDesc(ofproto_v1_4.OFP_VERSION)
 PARSER = ofproto_v1_4_parser
@@ -66,7 +66,7 @@ def test_errors_are_in_the_specifications_words() -> None:
 
 @pytest.mark.parametrize("message", [b"", b"\5\1\0\10\0\0\0\0", b"\5\1\0\14\0\0\0\0"])
 def test_a_broken_error_message_is_told(message: bytes) -> None:
-    with pytest.raises(wire.WireError):
+    with pytest.raises(oxm.WireError):
         messages.switch_error(message)
 
 
@@ -89,5 +89,5 @@ def test_renaming_changes_names_and_nothing_else() -> None:
 
 @pytest.mark.parametrize("cut", [17, 40, 80])
 def test_cut_off_features_are_told(cut: int) -> None:
-    with pytest.raises(wire.WireError):
+    with pytest.raises(oxm.WireError):
         messages.table_names([features((0, b"x"))[:cut]])

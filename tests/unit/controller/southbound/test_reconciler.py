@@ -11,7 +11,7 @@ from openflow_fixture import FakeSwitch, error, split
 from controller.flows.action import Output
 from controller.flows.flow import Flow
 from controller.flows.table import FlowTable
-from controller.southbound import messages, wire
+from controller.southbound import messages, oxm, wire
 from controller.southbound.reconciler import Counters, Session, Target
 
 MODS = {messages.BUNDLE_ADD, messages.BUNDLE_CONTROL, wire.FLOW_MOD}
@@ -88,11 +88,11 @@ def test_only_the_difference_is_sent_and_additions_come_first() -> None:
 
 def test_a_foreign_flow_goes_and_one_with_a_wanted_key_is_replaced() -> None:
     switch, one = FakeSwitch(), session()
-    raw = wire.encode_match(flow(1).match)
+    raw = oxm.encode_match(flow(1).match)
     metadata = struct.pack("!HHHBBQ", 1, 16, 0x8000, 2 << 1, 8, 7)
     switch.flows = {
         flow(1).key: wire.Foreign(0, 10, 0, raw, None),
-        flow(5).key: wire.Foreign(0, 10, 0, wire.encode_match(flow(5).match), None),
+        flow(5).key: wire.Foreign(0, 10, 0, oxm.encode_match(flow(5).match), None),
     }
     one.aim(target(flow(1)))
     converse(one, switch)

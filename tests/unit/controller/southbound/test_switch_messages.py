@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from ryu.ofproto import ofproto_protocol, ofproto_v1_4_parser
 
-from controller.southbound import messages, wire
+from controller.southbound import messages, oxm, wire
 from controller.southbound.layouts import Malformed
 from controller.southbound.switch_messages import HELLO, Phase, admit, check, offered
 
@@ -192,7 +192,7 @@ def test_our_codec_refuses_mutants_in_its_own_words(read: Callable[[bytes], Any]
             with watchdog(1.0):
                 try:
                     read(mutant)
-                except wire.WireError:
+                except oxm.WireError:
                     pass
     assert tried > 1000
 

@@ -10,18 +10,24 @@ from hypothesis import strategies as st
 from ryu.ofproto import ofproto_protocol, ofproto_v1_4, ofproto_v1_4_parser
 from ryu_flows import ryu_flow_mod
 
-from controller.flows.action import IN_PORT, LOCAL, Bits, DecTtl, Goto, Load, Move, Output, OutputBits, Spread, Tunnel
+from controller.flows.action import (
+    IN_PORT, LOCAL, Bits, Commit, DecTtl, Goto, Load, Move, Output, OutputBits, Spread, Track, Tunnel,
+)  # fmt: skip
 from controller.flows.flow import Flow
 from controller.flows.match import Match
 from controller.pipeline.headers import HEADERS
-from controller.southbound import wire
+from controller.southbound import oxm, wire
 
 DATAPATH = ofproto_protocol.ProtocolDesc(ofproto_v1_4.OFP_VERSION)
 
 
+# Ryu 4.34 is older than the fields of the connection's first packet; a real switch judges those (test_southbound).
+KNOWN = sorted(set(HEADERS) - {"ct_nw_proto", "ct_tp_src", "ct_tp_dst"})
+
+
 @st.composite
 def bits(draw: Any) -> Bits:
-    header = HEADERS[draw(st.sampled_from(sorted(HEADERS)))]
+    header = HEADERS[draw(st.sampled_from(KNOWN))]
     low = draw(st.integers(0, header.bits - 1))
     return Bits(header.name, low, draw(st.integers(1, min(64, header.bits - low))))
 
@@ -45,7 +51,8 @@ SPREADS = st.builds(
 )
 TUNNELS = st.builds(Tunnel, st.lists(st.integers(0, 0xFFFFFFFF), min_size=1, max_size=5).map(tuple), PORTS)
 ACTIONS = st.one_of(
-    loads(), moves(), st.builds(Output, PORTS), TUNNELS, st.builds(OutputBits, bits()), SPREADS, st.just(DecTtl())
+    loads(), moves(), st.builds(Output, PORTS), TUNNELS, st.builds(OutputBits, bits()), SPREADS, st.just(DecTtl()),
+    st.builds(Track, bits(), st.integers(0, 254)), st.builds(Commit, bits()),
 )
 
 
@@ -61,7 +68,7 @@ def canonical(actions: list) -> bool:
 @st.composite
 def matches(draw: Any) -> Match:
     terms = []
-    for name in draw(st.sets(st.sampled_from(sorted(HEADERS)))):
+    for name in draw(st.sets(st.sampled_from(KNOWN))):
         full = (1 << HEADERS[name].bits) - 1
         mask = draw(st.one_of(st.just(full), st.integers(1, full)))
         terms.append((name, draw(st.integers(0, full)) & mask, None if mask == full else mask))
@@ -80,7 +87,7 @@ def flows(draw: Any) -> Flow:
 
 def stats_entry(flow: Flow, **changes: int) -> bytes:
     """A flow-statistics entry as a switch would send it."""
-    tail = wire.encode_match(flow.match) + wire.encode_instructions(flow.actions)
+    tail = oxm.encode_match(flow.match) + wire.encode_instructions(flow.actions)
     numbers = {"idle": 0, "hard": 0, "flags": 0, "importance": 0} | changes
     head = struct.pack(
         "!HBxIIHHHHH2xQQQ", 48 + len(tail), flow.table, 1, 2, flow.priority, *numbers.values(), flow.cookie, 3, 4
@@ -134,12 +141,12 @@ def test_mangled_bytes_never_hang_nor_crash(flow: Flow, data: Any) -> None:
     cut = bytes(entry[: data.draw(st.integers(0, len(entry)))])
     try:
         list(wire.decode_flow_stats(cut))
-    except wire.WireError:
+    except oxm.WireError:
         pass
 
 
 def test_goto_must_be_last() -> None:
-    with pytest.raises(wire.WireError, match="not the last"):
+    with pytest.raises(oxm.WireError, match="not the last"):
         wire.flow_mod(Flow(0, 0, (), (Goto(1), Output(1))))
 
 

@@ -16,6 +16,7 @@ SERVERS = [f"server-{number}" for number in range(1, 17)]
 VTEPS = {server: f"10.0.0.{number}" for number, server in enumerate(SERVERS, 2)}
 INTENT = allocate(load(EXAMPLE).data["tenants"], SERVERS)
 PROBES = matrix(INTENT, VTEPS)
+LIES = (Kind.VLAN_TAG, Kind.SPOOFED_ARP_MAC, Kind.SPOOFED_ARP_IP, Kind.ARP_REPLY, Kind.RARP, Kind.IPV6)
 PORTS = {port.id: port for port in INTENT.ports}
 
 
@@ -26,9 +27,13 @@ def probe(kind: Kind, source: str, target: str) -> Probe:
 
 
 def test_every_ordered_pair_and_every_kind_once() -> None:
-    wanted = {(kind, source, target) for source in PORTS for target in PORTS if source != target for kind in Kind}
-    assert Counter((one.kind, one.source, one.target) for one in PROBES) == Counter(wanted)
-    assert len(PROBES) == 16 * 15 * 12
+    pairs = {(source, target) for source in PORTS for target in PORTS if source != target}
+    wanted = [(kind, *pair) for pair in pairs for kind in set(Kind) - {*LIES, Kind.RULE}]
+    assert Counter((one.kind, one.source, one.target) for one in PROBES if one.kind not in LIES) == Counter(wanted)
+    assert Counter((one.kind, one.source) for one in PROBES if one.kind in LIES) == Counter(
+        (kind, source) for kind in LIES for source in PORTS
+    )
+    assert len(PROBES) == 16 * 15 * 12 + 16 * 6
 
 
 def test_verdicts_are_the_policys() -> None:
@@ -69,6 +74,12 @@ def test_within_a_vpc_all_that_is_honest_arrives_at_the_target() -> None:
         (Kind.SPOOFED_MAC, Reason.SPOOFED_MAC),
         (Kind.SPOOFED_IP, Reason.SPOOFED_ADDRESS),
         (Kind.FORGED_VXLAN, Reason.NO_SUCH_MAC),
+        (Kind.VLAN_TAG, Reason.VLAN_TAG),
+        (Kind.SPOOFED_ARP_MAC, Reason.SPOOFED_ARP),
+        (Kind.SPOOFED_ARP_IP, Reason.SPOOFED_ARP),
+        (Kind.ARP_REPLY, Reason.ARP_NOT_A_REQUEST),
+        (Kind.RARP, Reason.PROTOCOL),
+        (Kind.IPV6, Reason.PROTOCOL),
     ],
 )
 def test_what_must_never_arrive(kind: Kind, reason: Reason) -> None:
@@ -112,7 +123,7 @@ def test_lonely_ports_and_taken_macs() -> None:
     }
     intent = allocate(tenants, ["s1"])
     probes = matrix(intent, {"s1": "10.0.0.2"})
-    assert len(probes) == 24
+    assert len(probes) == 2 * (12 + 6)
     assert not any(one.expect.receivers for one in probes)
     assert {one.kind for one in probes if one.expect.answer_mac} == {Kind.GATEWAY}  # both subnets have the same one
     forged = next(one for one in probes if one.kind is Kind.FORGED_VXLAN)
@@ -124,7 +135,8 @@ def test_plain_data() -> None:
     one = probe(Kind.FORGED_VXLAN, "red.prod.web1", "blue.train.gpu2").to_dict(5)
     assert json.loads(json.dumps(one)) == one
     assert list(one) == ["id", "kind", "source", "target", "packet", "inner", "expect"]
-    assert one["expect"] == {"receivers": [], "answer_mac": None, "reason": "no such mac in the subnet"}
+    assert one["expect"] == {"receivers": [], "answer_mac": None, "reason": "no such mac in the subnet",
+                             "carried": False}
     assert one["inner"]["eth_type"] == 0x0800
     broadcast = probe(Kind.BROADCAST, "red.prod.web1", "blue.train.gpu2").to_dict(6)
     assert broadcast["expect"]["receivers"] == [f"red.prod.web{number}.eth0" for number in range(2, 6)]
@@ -133,3 +145,31 @@ def test_plain_data() -> None:
 
 def test_nothing_to_test() -> None:
     assert matrix(allocate({}, []), {}) == []
+
+
+def test_every_rule_is_tried_where_it_begins_and_ends() -> None:
+    shop = load(EXAMPLE.with_name("web-shop.yaml")).data["tenants"]
+    probes = matrix(allocate(shop, SERVERS), VTEPS)
+    rules = [one for one in probes if one.kind is Kind.RULE]
+
+    def tried(target: str, protocol: int) -> dict[tuple[str, int | None], Reason]:
+        return {
+            (one.source.split(".")[2], one.packet.l4_dst): one.expect.reason
+            for one in rules
+            if one.target == f"red.shop.{target}.eth0" and one.packet.ip_proto == protocol
+        }
+
+    assert tried("db1", 17) == {
+        ("db2", 4789): Reason.NOT_ALLOWED_OUT,
+        ("db2", 4790): Reason.DELIVERED,
+        ("db2", 4795): Reason.DELIVERED,
+        ("db2", 4796): Reason.NOT_ALLOWED_OUT,
+        ("admin", 4790): Reason.NOT_ALLOWED_IN,
+    }
+    assert tried("db1", 6) == {
+        ("admin", 6999): Reason.NOT_ALLOWED_IN,
+        ("admin", 7000): Reason.ROUTED,
+        ("admin", 7001): Reason.NOT_ALLOWED_IN,
+        ("ci", 7000): Reason.NOT_ALLOWED_IN,
+    }
+    assert {one.expect.reason for one in rules if one.packet.icmp_type == 13} == {Reason.DELIVERED}

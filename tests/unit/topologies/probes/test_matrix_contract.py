@@ -41,7 +41,7 @@ def answer(probe: Probe) -> bytes:
 def test_every_probe_of_a_matrix_is_read_and_built_and_a_perfect_network_passes() -> None:
     written = document()
     plan = parse(written)
-    assert len(plan.probes) == 6 * 5 * 12
+    assert len(plan.probes) == 6 * 5 * 12 + 6 * 6
     ledger = Ledger(plan.probes)
     for probe in plan.probes:
         frame = build(probe, MINT.make(probe.id))

@@ -1,0 +1,79 @@
+"""The policy of security groups in a tenant's words: may this packet open a connection, to a port or from it.
+
+Part of `controller.model.reachability`, the definition that flow tables and running labs are judged by.
+"""
+
+from collections import defaultdict
+from ipaddress import IPv4Address, IPv4Network
+from typing import Protocol
+
+from controller.model.security import ANY, FROM_PORT, ICMP, PROTOCOLS, TO_PORT, SecurityRule, port_range
+from controller.model.snapshot import Intent
+from controller.model.tenancy import Port
+
+ICMP_REQUESTS = (8, 13, 15)  # echo, timestamp, information: the only ICMP that opens something to answer in
+
+
+class Opening(Protocol):
+    """What the policy asks of the packet that opens a connection."""
+
+    @property
+    def ip_src(self) -> str | None: ...
+    @property
+    def ip_dst(self) -> str | None: ...
+    @property
+    def ip_proto(self) -> int | None: ...
+    @property
+    def l4_dst(self) -> int | None: ...
+    @property
+    def icmp_type(self) -> int | None: ...
+
+
+class Admission:
+    """The security groups of an intent."""
+
+    def __init__(self, intent: Intent) -> None:
+        self._rules: dict[tuple[str, str], list[SecurityRule]] = defaultdict(list)
+        for rule in intent.security_rules:
+            self._rules[rule.group, rule.direction].append(rule)
+        self._groups = {(_vpc(port), port.address): port.groups for port in intent.ports}
+
+    def may_send(self, port: Port, packet: Opening) -> bool:
+        """Whether the port may open this connection."""
+        return self._allowed(port, FROM_PORT, packet.ip_dst, packet)
+
+    def may_receive(self, port: Port, packet: Opening) -> bool:
+        """Whether this connection may be opened to the port."""
+        return self._allowed(port, TO_PORT, packet.ip_src, packet)
+
+    def _allowed(self, port: Port, direction: str, peer: str | None, packet: Opening) -> bool:
+        if not port.groups:
+            return True
+        if packet.ip_proto == PROTOCOLS[ICMP] and packet.icmp_type not in ICMP_REQUESTS:
+            return False
+        return any(
+            _is_about(rule, packet) and self._covers(rule, _vpc(port), peer or "")
+            for group in port.groups
+            for rule in self._rules[group, direction]
+        )
+
+    def _covers(self, rule: SecurityRule, vpc: str, peer: str) -> bool:
+        """Whether the rule is about a peer with this address. A group's members are known by their addresses."""
+        if rule.peers is not None:
+            return rule.peers in self._groups.get((vpc, peer), ())
+        return rule.cidr is None or (peer != "" and IPv4Address(peer) in IPv4Network(rule.cidr))
+
+
+def _is_about(rule: SecurityRule, packet: Opening) -> bool:
+    if rule.protocol == ANY:
+        return True
+    if packet.ip_proto != PROTOCOLS[rule.protocol]:
+        return False
+    if rule.protocol == ICMP:
+        return rule.icmp_type is None or packet.icmp_type == rule.icmp_type
+    first, last = port_range(rule.ports)
+    return first <= (packet.l4_dst or 0) <= last
+
+
+def _vpc(port: Port) -> str:
+    return port.subnet.rpartition(".")[0]

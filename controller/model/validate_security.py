@@ -1,0 +1,49 @@
+"""The rules between security groups, what they allow, and those who are in them; part of `validate`."""
+
+from collections import Counter
+from collections.abc import Iterator
+
+from controller.model.addresses import shown
+from controller.model.grammar import choose
+from controller.model.problem import Problem
+from controller.model.request import Request, WantedRule
+from controller.model.security import GROUPS_PER_VPC, ICMP, TCP, UDP
+
+
+def check_security(request: Request) -> Iterator[Problem]:
+    """Every problem with security groups and their rules."""
+    known: dict[str, list[str]] = {}
+    for group in request.groups:
+        known.setdefault(group.vpc, []).append(group.name)
+    yield from _too_many(request)
+    for rule in request.rules:
+        yield from _senseless(rule)
+        if rule.peers is not None and rule.peers not in known[rule.vpc]:
+            message = f"there is no security group {shown(rule.peers)} in VPC {shown(rule.vpc)}"
+            yield Problem((*rule.path, "peers"), message, choose(rule.peers, known[rule.vpc]))
+    for instance in request.instances:
+        names = known.get(instance.vpc, [])
+        for place, name in enumerate(instance.groups or ()):
+            if name not in names:
+                message = f"there is no security group {shown(name)} in VPC {shown(instance.vpc)}"
+                yield Problem((*instance.path, "groups", place), message, choose(name, names))
+        if names and instance.groups == ():
+            message = "must name a security group, since the VPC has some"
+            yield Problem((*instance.path, "groups"), message, "leave `groups` out to be in `default`")
+
+
+def _too_many(request: Request) -> Iterator[Problem]:
+    counts = Counter(group.vpc for group in request.groups)
+    for group in request.groups:
+        if counts[group.vpc] > GROUPS_PER_VPC:
+            message = f"{counts.pop(group.vpc)} security groups in a VPC, `default` among them"
+            yield Problem(group.path[:-1], message, f"{GROUPS_PER_VPC} at most")
+
+
+def _senseless(rule: WantedRule) -> Iterator[Problem]:
+    if rule.ports is not None and rule.protocol not in (TCP, UDP):
+        yield Problem((*rule.path, "ports"), "only TCP and UDP have ports", "say `protocol: tcp` or `protocol: udp`")
+    if rule.icmp_type is not None and rule.protocol != ICMP:
+        yield Problem((*rule.path, "icmp_type"), "only ICMP has types", "say `protocol: icmp`")
+    if rule.cidr is not None and rule.peers is not None:
+        yield Problem((*rule.path, "peers"), "there is `cidr` too", "make two rules: each has one kind of peers")

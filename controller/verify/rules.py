@@ -1,0 +1,61 @@
+"""For every rule of a security group, packets at its edges: some that it allows, and some that it alone does not.
+
+The verdict on each is the policy's: another rule may allow what this one does not.
+"""
+
+from collections.abc import Iterator
+from ipaddress import IPv4Address, IPv4Network
+
+from controller.model.reachability import ECHO_REQUEST, Packet
+from controller.model.security import ICMP, PROTOCOLS, TO_PORT, SecurityRule, port_range
+from controller.model.snapshot import Intent
+from controller.model.tenancy import Port
+from controller.verify.frames import echo, ipv4
+
+OTHER_ICMP = 13  # timestamp, RFC 792
+EXPERIMENT = 253  # an IP protocol that nobody has (RFC 3692)
+
+Shot = tuple[Port, Port, Packet]
+
+
+def shots_of_rules(intent: Intent) -> Iterator[Shot]:
+    """(source, target, packet), for every rule with a member and a peer; and with somebody who is no peer."""
+    vpcs: dict[str, list[Port]] = {}
+    for port in intent.ports:
+        vpcs.setdefault(port.subnet.rpartition(".")[0], []).append(port)
+    for rule in intent.security_rules:
+        ports = vpcs.get(rule.group.rpartition(".")[0], [])
+        for member in [port for port in ports if rule.group in port.groups][:1]:
+            others = [port for port in ports if port is not member]
+            peers = [port for port in others if _is_peer(rule, port)][:1]
+            strangers = [port for port in others if not _is_peer(rule, port)][:1]
+            for peer in peers:
+                yield from _both(rule, member, peer, edges=True)
+            for stranger in strangers:
+                yield from _both(rule, member, stranger, edges=False)
+
+
+def _is_peer(rule: SecurityRule, port: Port) -> bool:
+    if rule.peers is not None:
+        return rule.peers in port.groups
+    return rule.cidr is None or IPv4Address(port.address) in IPv4Network(rule.cidr)
+
+
+def _both(rule: SecurityRule, member: Port, peer: Port, edges: bool) -> Iterator[Shot]:
+    source, target = (peer, member) if rule.direction == TO_PORT else (member, peer)
+    for packet in _packets(rule, source, target, edges):
+        yield source, target, packet
+
+
+def _packets(rule: SecurityRule, source: Port, target: Port, edges: bool) -> Iterator[Packet]:
+    """One that the rule speaks of; with `edges` also the last such, and those on either side. No program has port 0."""
+    protocol = PROTOCOLS.get(rule.protocol, EXPERIMENT)
+    if protocol == PROTOCOLS[ICMP]:
+        kind = ECHO_REQUEST if rule.icmp_type is None else rule.icmp_type
+        yield from (echo(source, target, each) for each in ({kind, ECHO_REQUEST, OTHER_ICMP} if edges else {kind}))
+    elif protocol == EXPERIMENT:
+        yield ipv4(source, target, protocol, None)
+    else:
+        first, last = port_range(rule.ports)
+        ports = {first - 1, first, last, last + 1} if edges else {first}
+        yield from (ipv4(source, target, protocol, port) for port in sorted(ports) if 0 < port <= 0xFFFF)
