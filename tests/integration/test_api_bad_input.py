@@ -22,7 +22,7 @@ JSON = {"content-type": "application/json"}
 WITH_BODY = ("put", "post")
 NAMES = {
     "tenant": "red", "vpc": "prod", "subnet": "web", "instance": "web1", "port": "red.prod.web1.eth0",
-    "chassis": "server-1", "token": "oc_000000000000",
+    "security_group": "http", "chassis": "server-1", "token": "oc_000000000000",
 }  # fmt: skip
 
 
@@ -31,6 +31,9 @@ def the_world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     with world(tmp_path_factory.mktemp("bad")) as made:
         document = {"fabric": asdict(FABRIC), "chassis": [asdict(one) for one in CHASSIS], "tenants": TENANTS}
         assert made.http().post("/v1/apply", json=document).status_code == 200
+        group = {"name": "http", "rules": {"any": {"direction": "to-port", "protocol": "tcp", "ports": "80"}}}
+        answer = made.http().post(f"{PROD}/security_groups", json=group)
+        assert answer.status_code == 201, answer.text
         yield made
         log = made.api.log.read_text()
         assert "Traceback" not in log, log
@@ -125,7 +128,7 @@ def test_a_stale_etag_is_refused_wherever_there_can_be_one(the_world: World) -> 
             answer = the_world.http().request(method, url, headers={"if-match": '"999999"'}, **body)
             assert refused(answer)["status"] == 412, (method, url, answer.text)
             tried += 1
-    assert tried >= 11 and the_world.store.contents().snapshot == before
+    assert tried >= 13 and the_world.store.contents().snapshot == before
 
 
 def test_a_body_that_is_cut_off_is_refused_or_closed_on_every_route(the_world: World) -> None:
