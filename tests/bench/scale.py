@@ -1,6 +1,6 @@
 """One port among thousands: 64 chassis, 50 VPCs, 100 / 1,000 / 5,000 ports, with the real store and the real daemon.
 
-    python tests/bench/scale.py [--real] [--samples 3] [100 1000 5000]
+    python tests/bench/scale.py [--real] [--groups] [--samples 3] [100 1000 5000]
 
 The switches are made of messages, which leaves the two processors to the daemon, or with --real 64 Open vSwitches. A
 port is added by one commit to the store, its interface being plugged already, and confirmed when the store says that
@@ -87,18 +87,19 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="one port among thousands")
     parser.add_argument("ports", nargs="*", type=int)
     parser.add_argument("--real", action="store_true", help="Open vSwitches with dummy datapaths")
+    parser.add_argument("--groups", action="store_true", help="two security groups in every VPC")
     parser.add_argument("--samples", type=int, default=3, help="runs, of which the medians are told")
     parser.add_argument("--changes", type=int, default=CHANGES, help="ports added, and deleted, one by one")
     parser.add_argument("--chassis", type=int, default=CHASSIS)
     options = parser.parse_args()
-    cluster = Cluster(chassis=options.chassis)
+    cluster = Cluster(chassis=options.chassis, groups=options.groups)
     rows = []
     for ports in options.ports or (REAL_SIZES if options.real else SIZES):
         rows.append(row(cluster, ports, options.changes, options.samples, options.real))
         print(json.dumps(rows[-1]), file=sys.stderr)
     kind = "Open vSwitch" if options.real else "messages"
     told = {"bench": "scale", "switches": kind, "chassis": cluster.chassis, "vpcs": cluster.vpcs}
-    told |= {"samples": options.samples, "changes": options.changes}
+    told |= {"groups": cluster.groups, "samples": options.samples, "changes": options.changes}
     print(json.dumps({**told, "rows": rows, "aims": AIMS, "met": _aims(rows)}, indent=2))
 
 
