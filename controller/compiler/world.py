@@ -190,7 +190,7 @@ def _label(subnets: Iterable[Subnet]) -> int:
 
 def _among(members: Iterable[Member], judged: Mapping[str, Filter]) -> Mapping[str, Filter]:
     """The filters of these members."""
-    return {member.port.id: judged[member.port.id] for member in members if member.port.id in judged} if judged else {}
+    return {member.port.id: judged[member.port.id] for member in members if member.port.id in judged}
 
 
 def _of_members(members: Iterable[Member]) -> tuple[Chassis, ...]:
