@@ -43,7 +43,10 @@ def refused(answer: httpx.Response) -> dict[str, Any]:
 
 def writes(of: World) -> Iterator[tuple[str, str]]:
     """(method, url) of every operation that takes a body."""
-    names = {"tenant": "red", "vpc": "prod", "subnet": "web", "instance": "web1", "chassis": "server-1"}
+    names = {
+        "tenant": "red", "vpc": "prod", "subnet": "web", "instance": "web1", "security_group": "sg",
+        "chassis": "server-1",
+    }  # fmt: skip
     for path, operations in of.http().get("/openapi.json").json()["paths"].items():
         for method, operation in operations.items():
             if "requestBody" in operation:
