@@ -86,6 +86,9 @@ def intents(draw: st.DrawFn) -> Intent:
     names = draw(st.lists(st.sampled_from(["red", "blue", "green"]), unique=True, max_size=3))
     place = st.integers(0, SERVERS - 1)
     intent = intent_of([(name, draw(st.integers(1, 3)), draw(st.lists(place, max_size=5))) for name in names])
+    trusted = draw(st.integers(0, 20))
+    ports = (replace(port, spoofing_allowed=number == trusted) for number, port in enumerate(intent.ports))
+    intent = replace(intent, ports=tuple(ports))
     for vpc in intent.vpcs:
         if draw(st.booleans()):
             intent = _with_groups(draw, intent, vpc.id)

@@ -1,4 +1,7 @@
-"""Anti-spoofing: what a port may send at all. Everything it is not given here is dropped by the table's miss."""
+"""Anti-spoofing: what a port may send at all. Everything it is not given here is dropped by the table's miss.
+
+A port that the operator has switched it off for sends from any MAC and address, but still untagged IPv4 and ARP only.
+"""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -18,6 +21,7 @@ class Sender(NamedTuple):
     vni: int
     mac: str
     address: str
+    spoofing_allowed: bool
     because: str
 
 
@@ -26,13 +30,19 @@ SCOPES = (SubnetScope,)
 
 def select(scope: SubnetScope) -> Iterator[Selected]:
     for port, chassis, ofport in scope.plugged():
-        yield port.id, (chassis.int_dpid,), Sender(ofport, scope.subnet.vni, port.mac, port.address, port.id)
+        own = port.mac, port.address, port.spoofing_allowed
+        yield port.id, (chassis.int_dpid,), Sender(ofport, scope.subnet.vni, *own, port.id)
 
 
 def compile(view: Sender) -> Iterator[Flow]:
     own_mac, own_address = mac(view.mac), ipv4(view.address)
-    untagged = {"network": view.vni, "in_port": view.ofport, "eth_src": own_mac, "vlan_vid": 0}
-    sends_ipv4 = match(**untagged, eth_type=IPV4, ip_src=own_address)
+    untagged = {"network": view.vni, "in_port": view.ofport, "vlan_vid": 0}
+    if view.spoofing_allowed:
+        for eth_type, onward in ((IPV4, FROM_PORT), (ARP, RESOLVE)):
+            sends = match(**untagged, eth_type=eth_type)
+            yield flow(PORT_SECURITY, "own", sends, goto(onward), because=view.because)
+        return
+    sends_ipv4 = match(**untagged, eth_src=own_mac, eth_type=IPV4, ip_src=own_address)
     yield flow(PORT_SECURITY, "own", sends_ipv4, goto(FROM_PORT), because=view.because)
-    sends_arp = match(**untagged, eth_type=ARP, arp_sha=own_mac, arp_spa=own_address)
+    sends_arp = match(**untagged, eth_src=own_mac, eth_type=ARP, arp_sha=own_mac, arp_spa=own_address)
     yield flow(PORT_SECURITY, "own", sends_arp, goto(RESOLVE), because=view.because)

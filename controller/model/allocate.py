@@ -20,7 +20,7 @@ from controller.model.order import natural
 from controller.model.parts import Elsewhere
 from controller.model.problem import InvalidIntent, Path, Problem
 from controller.model.request import Request, WantedGroup, WantedInstance, WantedRule, WantedSubnet, read_request
-from controller.model.security import ANY, DEFAULT, GROUPS_PER_VPC, SecurityGroup, SecurityRule
+from controller.model.security import ANY, DEFAULT, GROUPS_PER_VPC, OFF, SecurityGroup, SecurityRule
 from controller.model.snapshot import Intent
 from controller.model.tenancy import Instance, Port, Subnet, Tenant, Vpc
 from controller.model.validate import check_request, keeps_address
@@ -57,15 +57,15 @@ def allocate(
     placed = _servers(wanted, servers, {one.id: one.server for one in present.instances}, elsewhere.load)
     addresses = _addresses(wanted, subnets, ports, {value for kind, value in retired if kind == "address"})
     macs = _macs(wanted, ports)
-    zones = _zones(wanted, placed, present, elsewhere.zones)
-    members = _memberships(request)
+    zones, members = _zones(wanted, placed, present, elsewhere.zones), _memberships(request)
     return Intent(
         tenants=tuple(Tenant(name) for name in sorted(request.tenants, key=natural)),
         vpcs=tuple(sorted((Vpc(*pair) for pair in request.vpcs), key=lambda vpc: natural(vpc.id))),
         subnets=subnets,
         instances=tuple(Instance(one.vpc, one.name, placed[one.id]) for one in wanted),
         ports=tuple(
-            Port(one.id, PORT_NAME, one.subnet_id, addresses[one.id], macs[one.id], members[one.id], zones[one.id])
+            Port(one.id, PORT_NAME, one.subnet_id, addresses[one.id], macs[one.id], members[one.id], zones[one.id],
+                 _spoofing_allowed(one, ports.get(one.id)))
             for one in wanted
         ),
         security_groups=_groups(request.groups, present),
@@ -79,6 +79,13 @@ def _checked(tenants: object, servers: Sequence[str], present: Intent, elsewhere
     if problems:
         raise InvalidIntent(problems)
     return request
+
+
+def _spoofing_allowed(wanted: WantedInstance, present: Port | None) -> bool:
+    """As it is said, as it is at present, or not."""
+    if wanted.anti_spoofing is None:
+        return present is not None and present.spoofing_allowed
+    return wanted.anti_spoofing == OFF
 
 
 def _memberships(request: Request) -> dict[str, tuple[str, ...]]:

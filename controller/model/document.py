@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from controller.model.security import SecurityRule
+from controller.model.security import OFF, SecurityRule
 from controller.model.snapshot import Intent
 
 
@@ -29,6 +29,8 @@ def document(intent: Intent) -> dict[str, Any]:
             "mac": port.mac,
             "server": instance.server,
         }
+        if port.spoofing_allowed:
+            vpcs[instance.vpc]["instances"][instance.name]["anti_spoofing"] = OFF
         if port.groups:
             names = [name.rpartition(".")[2] for name in port.groups]
             vpcs[instance.vpc]["instances"][instance.name]["groups"] = names

@@ -78,6 +78,7 @@ INSTANCE = Record(
         "ip": Scalar("Fixed address; default: lowest free one.", addresses.ADDRESS, addresses.address, "10.1.0.10"),
         "mac": Scalar("Fixed MAC; default: made from the name.", addresses.MAC, addresses.mac, "02:00:00:00:00:01"),
         "server": Scalar("Where it runs; default: least loaded.", addresses.LABEL, addresses.label, "server-1"),
+        "anti_spoofing": choice("Whether its source addresses are checked (the operator's to say)", *security.SWITCH),
         "groups": Several(
             "Its security groups; default: the group `default`, if the VPC has groups.",
             Scalar("Name of a security group of the VPC.", addresses.LABEL, addresses.label, "web-servers"),

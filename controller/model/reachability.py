@@ -2,9 +2,10 @@
 
 This is the definition that flow tables and running labs are judged by, so it knows nothing of either. The policy:
 a subnet is one layer-2 network, and what is sent to its gateway's MAC is routed to any address of the VPC; nothing
-leaves a VPC. A port may send IPv4 and ARP, untagged, from its own MAC and its own address. ARP is answered at the edge
-on behalf of the port or gateway that is asked for, and so are echo requests to a gateway. Where a VPC has security
-groups, the sender's and each receiver's must allow the connection that a packet opens; the verdict is on such packets.
+leaves a VPC. A port may send IPv4 and ARP, untagged, from its own MAC and its own address; from any, if the operator
+has allowed that. ARP is answered at the edge on behalf of the port or gateway that is asked for, and so are echo
+requests to a gateway. Where a VPC has security groups, the sender's and each receiver's must allow the connection that
+a packet opens; the verdict is on such packets.
 """
 
 from collections import defaultdict
@@ -107,7 +108,7 @@ class Reachability:
             return _dropped(Reason.UNKNOWN_SENDER)
         if packet.vlan is not None:
             return _dropped(Reason.VLAN_TAG)
-        if packet.eth_src != sender.mac:
+        if not sender.spoofing_allowed and packet.eth_src != sender.mac:
             return _dropped(Reason.SPOOFED_MAC)
         if packet.eth_type == ETH_ARP:
             return self._arp(sender, packet)
@@ -117,7 +118,7 @@ class Reachability:
 
     def _arp(self, sender: Port, packet: Packet) -> Verdict:
         """Requests are answered whatever their Ethernet destination is: hosts refresh a neighbour by unicast ARP."""
-        if (packet.arp_sha, packet.arp_spa) != (sender.mac, sender.address):
+        if not sender.spoofing_allowed and (packet.arp_sha, packet.arp_spa) != (sender.mac, sender.address):
             return _dropped(Reason.SPOOFED_ARP)
         if packet.arp_op != ARP_REQUEST:
             return _dropped(Reason.ARP_NOT_A_REQUEST)
@@ -131,7 +132,7 @@ class Reachability:
         return Verdict(frozenset(), asked.mac, Reason.ARP_ANSWERED)
 
     def _ipv4(self, sender: Port, packet: Packet) -> Verdict:
-        if packet.ip_src != sender.address:
+        if not sender.spoofing_allowed and packet.ip_src != sender.address:
             return _dropped(Reason.SPOOFED_ADDRESS)
         found = self._forwarded(sender, packet)
         if (found.receivers or found.answer_mac) and not self._admission.may_send(sender, packet):

@@ -37,6 +37,7 @@ class WantedInstance:
     mac: str | None
     server: str | None
     groups: tuple[str, ...] | None
+    anti_spoofing: str | None
     path: Path
 
     @property
@@ -108,7 +109,7 @@ def read_request(tenants: object) -> tuple[Request, list[Problem]]:
             subnets.append(WantedSubnet(f"{tenant}.{name}", subnet, body.get("cidr"), place))
         for instance, body in vpc.get("instances", {}).items():
             place = (*path, "instances", instance)
-            given = {key: body.get(key) for key in ("subnet", "ip", "mac", "server")}
+            given = {key: body.get(key) for key in ("subnet", "ip", "mac", "server", "anti_spoofing")}
             named = None if body.get("groups") is None else tuple(body["groups"])
             instances.append(WantedInstance(f"{tenant}.{name}", instance, groups=named, path=place, **given))
         for wanted, allowed in _groups(f"{tenant}.{name}", vpc.get("security_groups", {}), path):

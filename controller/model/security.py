@@ -12,6 +12,7 @@ ANY, TCP, UDP, ICMP = "any", "tcp", "udp", "icmp"
 PROTOCOLS = {TCP: 6, UDP: 17, ICMP: 1}  # IANA protocol numbers
 FROM_PORT, TO_PORT = "from-port", "to-port"
 CUT, KEEP = "cut", "keep"
+ON, OFF = SWITCH = "on", "off"
 
 
 @dataclass(frozen=True, slots=True)

@@ -57,6 +57,7 @@ class Port:
 
     groups: ids of its security groups; none where the VPC has none, and then all of the VPC may reach it.
     zone:   its conntrack zone (16 bits), unique on its chassis.
+    spoofing_allowed: whether it may send from any MAC and address; the operator alone says so.
     """
 
     instance: str
@@ -66,6 +67,7 @@ class Port:
     mac: str
     groups: tuple[str, ...] = ()
     zone: int = 0
+    spoofing_allowed: bool = False
 
     @property
     def id(self) -> str:

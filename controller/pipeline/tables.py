@@ -98,7 +98,8 @@ CLASSIFY = Table(
 )
 PORT_SECURITY = Table(
     "port_security", 1, "port_security",
-    "A port sends untagged IPv4 and ARP, from its own MAC and its own address, and nothing else.",
+    "A port sends untagged IPv4 and ARP, from its own MAC and its own address, and nothing else; from any, if the "
+    "operator has allowed that.",
     matches=(NETWORK.name, "in_port", "eth_src", "eth_type", "vlan_vid", "ip_src", "arp_sha", "arp_spa"),
     bands=(Band("own", 100), MISS),
     next=("resolve", "from_port"),

@@ -142,6 +142,26 @@ def test_a_tenant_applies_its_own_document_only(the_world: World) -> None:
     assert admin.post("/v1/apply?plan=true&snapshot=true", json={"tenants": own}).json()["snapshot"] is None
 
 
+def test_anti_spoofing_is_the_operators(the_world: World) -> None:
+    operator, admin = the_world.http(), the_world.http("admin")
+    own = operator.get("/v1/export").json()["tenants"]
+    own["red"]["vpcs"]["prod"]["instances"]["web1"]["anti_spoofing"] = "off"
+    refused = admin.post("/v1/apply", json={"tenants": {"red": own["red"]}})
+    where = ["tenants", "red", "vpcs", "prod", "instances", "web1"]
+    assert refused.status_code == 422
+    assert [each["path"] for each in refused.json()["errors"]] == [[*where, "anti_spoofing"]]
+    url = "/v1/tenants/red/vpcs/prod"
+    body = {"subnet": "web", "anti_spoofing": "off"}
+    assert admin.put(f"{url}/instances/web1", json=body).status_code == 422
+    assert operator.post("/v1/apply", json={"tenants": own}).status_code == 200
+    assert admin.post("/v1/apply", json={"tenants": {"red": own["red"]}}).status_code == 200  # it stays as it is
+    assert admin.put(f"{url}/instances/web1", json={"subnet": "web"}).status_code == 200
+    assert admin.get(f"{url}/ports/red.prod.web1.eth0").json()["spoofing_allowed"] is True
+    own["red"]["vpcs"]["prod"]["instances"]["web1"]["anti_spoofing"] = "on"
+    assert operator.post("/v1/apply", json={"tenants": own}).status_code == 200
+    assert admin.get(f"{url}/ports/red.prod.web1.eth0").json()["spoofing_allowed"] is False
+
+
 def test_refusals_are_in_the_audit_log(the_world: World) -> None:
     the_world.http("reader").delete("/v1/tenants/red/vpcs/prod")
     rows = the_world.http().get("/v1/audit", params={"limit": 1000}).json()["items"]

@@ -4,10 +4,11 @@ frames that no policy packet describes: fragments under a false source, stacked 
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
-from lab_fixture import SMALL, command_output, running, write
+from lab_fixture import SMALL, command_output, overclos, running, write
 from topologies.emulator.lab import Lab
 
 pytestmark = pytest.mark.root
@@ -52,6 +53,22 @@ def ipv4(source: str, flags: int, mark: str) -> str:
     return (bytes(header) + payload).hex()
 
 
+def heard_of(lab: Lab, *frames: str) -> list[list[str]]:
+    """What red's b, blue's a and blue's b hear of frames that red's a sends; the last must be one that b gets."""
+    listeners = [
+        lab.spawn(name, [sys.executable, "-c", HEAR], stdout=subprocess.PIPE, text=True)
+        for name in ("red.prod.b", "blue.prod.a", "blue.prod.b")
+    ]
+    for listener in listeners:
+        assert listener.stdout.readline() == "listening\n"
+    command_output(lab, "red.prod.a", [sys.executable, "-c", SEND, *frames])
+    return [listener.communicate()[0].split() for listener in listeners]
+
+
+def mac_of(lab: Lab, instance: str) -> str:
+    return next(c.a.mac for c in lab.plan.cables if c.a.node == instance).replace(":", "")
+
+
 @pytest.fixture(scope="module")
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     with running(write(tmp_path_factory.mktemp("lab"), SMALL, "spoof")) as lab:
@@ -60,7 +77,7 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
 
 def test_only_what_is_the_senders_own_leaves_it(lab: Lab) -> None:
     own, first, later = "10.1.0.10", 0x2000, 0x0003
-    peer = next(c.a.mac for c in lab.plan.cables if c.a.node == "red.prod.b").replace(":", "")
+    peer = mac_of(lab, "red.prod.b")
     to_peer, to_all = peer + OWN, "ffffffffffff" + OWN
     other = "02000000beef"
     marked = b"marked-ipv6 ".ljust(46).hex()
@@ -81,12 +98,24 @@ def test_only_what_is_the_senders_own_leaves_it(lab: Lab) -> None:
     ]
     right = [to_peer + "0800" + ipv4(own, flags, "marked-right") for flags in (0, first, later)]
     final = to_peer + "0800" + ipv4(own, 0, "marked-final")
-    listeners = [
-        lab.spawn(name, [sys.executable, "-c", HEAR], stdout=subprocess.PIPE, text=True)
-        for name in ("red.prod.b", "blue.prod.a", "blue.prod.b")
+    assert heard_of(lab, *wrong, *right, final) == [["marked-right"] * 3 + ["marked-final"], [], []]
+
+
+def test_the_operator_may_switch_it_off_for_one_port(lab: Lab, tmp_path: Path) -> None:
+    peer = mac_of(lab, "red.prod.b")
+    to_peer = peer + OWN + "0800"
+    frames = [
+        to_peer + ipv4("10.1.0.99", 0, "marked-other"),
+        peer + "02000000beef" + "0800" + ipv4("10.1.0.10", 0, "marked-mac  "),
+        peer + OWN + "81000005" + "0800" + ipv4("10.1.0.10", 0, "marked-vlan "),
+        to_peer + ipv4("10.1.0.10", 0, "marked-final"),
     ]
-    for listener in listeners:
-        assert listener.stdout.readline() == "listening\n"
-    command_output(lab, "red.prod.a", [sys.executable, "-c", SEND, *wrong, *right, final])
-    heard = [listener.communicate()[0].split() for listener in listeners]
-    assert heard == [["marked-right"] * 3 + ["marked-final"], [], []]
+    off = SMALL.replace("server: server-1}}", "server: server-1, anti_spoofing: off}}", 1)
+    assert overclos("apply", str(write(tmp_path, off, "spoof"))).returncode == 0
+    done = overclos("test", lab.name)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert heard_of(lab, *frames) == [["marked-other", "marked-mac", "marked-final"], [], []]
+    assert overclos("apply", str(write(tmp_path, SMALL, "spoof"))).returncode == 0
+    on = SMALL.replace("server: server-1}}", "server: server-1, anti_spoofing: on}}", 1)
+    assert overclos("apply", str(write(tmp_path, on, "spoof"))).returncode == 0
+    assert heard_of(lab, *frames) == [["marked-final"], [], []]

@@ -134,7 +134,7 @@ def test_the_example_from_file_to_nothing(tmp_path) -> None:
     done = overclos("run", str(file), "--format", "json", "--junit", str(tmp_path / "junit.xml"))
     assert done.returncode == 0, done.stdout + done.stderr
     report = json.loads(done.stdout)
-    assert report["passed"] and report["summary"]["probes"] == 16 * 15 * 10
+    assert report["passed"] and report["summary"]["probes"] == 16 * 15 * 12 + 16 * 6
     assert report["summary"]["seconds"] <= 30
     assert name not in labs()
     assert not [entry for entry in namespaces.DIRECTORY.iterdir() if entry.name.startswith(f"oc.{name}.")]

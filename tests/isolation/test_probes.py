@@ -182,7 +182,7 @@ def test_a_plain_arp_answer_without_token_is_recognised(flat: FlatNetwork) -> No
     wrong = flat.probe("arp", 0, 1, [1])
     result = run(flat.plan([right, wrong]))
     assert verdicts(result) == ["pass", "leak"]
-    assert result["results"][1]["detail"] == "leak: ARP answered with 02:00:00:00:00:01"
+    assert result["results"][1]["detail"] == "leak: answered from 02:00:00:00:00:01"
 
 
 def test_a_bridge_that_drops_gives_blocked_verdicts(flat: FlatNetwork) -> None:

@@ -14,7 +14,7 @@ from controller.model.difference import Difference, difference
 from controller.model.document import document
 from controller.model.kinds import KINDS
 from controller.model.problem import InvalidIntent, Problem
-from controller.model.snapshot import Snapshot
+from controller.model.snapshot import Intent, Snapshot
 from controller.northbound.api import edits, models, physical, views
 from controller.northbound.api.endpoints import Endpoint
 from controller.northbound.api.models import Document
@@ -126,7 +126,22 @@ def _with_tenants(contents: Contents, snapshot: Snapshot, tenants: Mapping[str, 
         new = allocate({**others, **tenants}, servers, present, contents.retired)
     except InvalidIntent as error:
         raise invalid(error.problems) from error
+    if caller.role is not Role.OPERATOR:
+        _refuse_switched(present, new)
     return replace(snapshot, intent=edits.shared(present, new))
+
+
+def _refuse_switched(present: Intent, new: Intent) -> None:
+    """A tenant may say how anti-spoofing is, but not change it."""
+    before = {port.id: port.spoofing_allowed for port in present.ports}
+    problems = []
+    for port in new.ports:
+        if port.spoofing_allowed != before.get(port.id, False):
+            tenant, vpc, instance, _ = port.id.split(".")
+            path = ("tenants", tenant, "vpcs", vpc, "instances", instance, "anti_spoofing")
+            problems.append(Problem(path, "is the operator's", "leave it out"))
+    if problems:
+        raise invalid(problems)
 
 
 def _plan(here: Here, done: Done, form: Form) -> dict[str, Any]:

@@ -173,6 +173,7 @@ class PortOut(Out):
     address: str
     mac: str
     server: str
+    spoofing_allowed: bool = Field(description="Whether it may send from any address; the operator's to say.")
 
 
 class SwitchBody(Body):

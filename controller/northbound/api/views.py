@@ -113,7 +113,7 @@ def ports(contents: Contents, names: Names) -> list[View]:
     return [
         _view(
             contents, one.id, standings[one.id], server=part.servers[one.instance],
-            **{key: getattr(one, key) for key in ("name", "instance", "subnet", "address", "mac")},
+            **{key: getattr(one, key) for key in ("name", "instance", "subnet", "address", "mac", "spoofing_allowed")},
         )
         for one in part.intent.ports
     ]  # fmt: skip

@@ -138,6 +138,27 @@ def test_spoofing_is_dropped_for_broadcast_too() -> None:
     dropped(replace(IPV4, eth_dst=BROADCAST, eth_src=MAC.format(2)), Reason.SPOOFED_MAC)
 
 
+@pytest.mark.parametrize(
+    ("packet", "changes", "receivers"),
+    [
+        (IPV4, {"ip_src": "10.1.0.12"}, to("b")),
+        (IPV4, {"ip_src": "8.8.8.8", "eth_src": MAC.format(2)}, to("b")),
+        (IPV4, {"ip_src": None}, to("b")),
+        (ARP, {"arp_spa": "10.1.0.99", "arp_sha": MAC.format(7)}, to()),
+        (IPV4, {"vlan": 5}, None),
+        (IPV4, {"eth_type": 0x86DD}, None),
+        (IPV4, {"eth_type": 0x8035}, None),
+    ],
+)
+def test_a_port_that_may_send_from_any_address(packet: Packet, changes: dict[str, object], receivers: object) -> None:
+    ports = tuple(replace(port, spoofing_allowed=port.id == IPV4.port) for port in INTENT.ports)
+    found = may_reach(replace(INTENT, ports=ports), replace(packet, **changes))
+    assert (found.receivers, found.answer_mac) == (
+        receivers or frozenset(), MAC.format(2) if packet is ARP else None
+    )  # fmt: skip
+    assert not may_reach(INTENT, replace(packet, **changes)).receivers
+
+
 @pytest.mark.parametrize("mac", [BROADCAST, MAC.format(2), "02:00:00:00:00:fe"])
 def test_arp_is_answered_at_the_edge_and_nobody_sees_it(mac: str) -> None:
     assert may_reach(INTENT, replace(ARP, eth_dst=mac)) == Verdict(frozenset(), MAC.format(2), Reason.ARP_ANSWERED)
