@@ -12,12 +12,14 @@ from api_fixture import ApiProcess, client
 from ovs_fixture import REPOSITORY, Controller, Namespace, until
 from store_fixture import RECORD, StoreServer, world
 
+from controller.model.allocate import allocate
+from controller.model.document import document
 from controller.northbound.api.operator import make_operator
 from controller.northbound.store import Contents, DatabaseFileError, SchemaMismatch, StoreError, upgrade
 from controller.northbound.store.schema import SCHEMA, version
 from controller.northbound.store.versions import upgrade_served
 from controller.ovsdb import Database
-from worlds import two_tenants
+from worlds import CHASSIS, two_tenants
 
 OLD = "0.9.0"
 
@@ -39,6 +41,18 @@ def convert(server: StoreServer, number: str) -> None:
     schema = json.loads(SCHEMA.read_text()) | {"version": number}
     if number == OLD:
         del schema["tables"]["Retired"], schema["tables"]["Realization"]["columns"]["waiting"]
+    database = Database(server.remote, "Overclos_Northbound")
+    database.convert(schema)
+    database.close()
+
+
+def convert_to_1_1_0(server: StoreServer) -> None:
+    """To the schema without security groups."""
+    schema = json.loads(SCHEMA.read_text()) | {"version": "1.1.0"}
+    tables = schema["tables"]
+    del tables["Security_Group"], tables["Security_Rule"]
+    for column in ("groups", "zone", "spoofing_allowed"):
+        del tables["Port"]["columns"][column]
     database = Database(server.remote, "Overclos_Northbound")
     database.convert(schema)
     database.close()
@@ -101,6 +115,21 @@ def test_the_backup_is_a_store_that_can_be_taken_back(server: StoreServer, tmp_p
     assert upgrade(server.file) == (OLD, version())
     server.start()
     assert contents(server) == before
+
+
+def test_a_store_from_before_security_groups_takes_its_first_one(server: StoreServer) -> None:
+    convert_to_1_1_0(server)
+    assert upgrade_served(server.remote)[:2] == ("1.1.0", version())
+    present = contents(server).snapshot.intent
+    assert {(port.groups, port.zone, port.spoofing_allowed) for port in present.ports} == {((), 0, False)}
+    wanted = document(present)
+    wanted["red"]["vpcs"]["prod"]["security_groups"] = {"web": {}}
+    decided = allocate(wanted, [one.name for one in CHASSIS], present)
+    servers = {instance.id: instance.server for instance in decided.instances}
+    judged = [port for port in decided.ports if port.groups]
+    assert {port.instance for port in judged} == {one.id for one in decided.instances if one.vpc == "red.prod"}
+    assert len({(servers[port.instance], port.zone) for port in judged}) == len(judged)
+    assert all(port.zone for port in judged)
 
 
 def test_what_cannot_be_upgraded_is_refused_in_words_and_left(server: StoreServer, tmp_path: Path) -> None:
