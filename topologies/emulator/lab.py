@@ -75,7 +75,8 @@ class Lab(LabProcesses):
     def change(self, plan: LabPlan, progress: Progress = silent) -> Changes:
         """Turn the running lab into that of another plan (made with `present=lab.plan`) without touching what is the
         same in both. Before anything is touched raises ChangeRefused, with all reasons, where a running lab cannot
-        follow, and LabChanged where the lab is not what `plan` was made for. After any other error, or an end in the middle, another `change` goes on from there."""
+        follow, and LabChanged where the lab is not what the plan was made for. After any other error, or an end in
+        the middle, another `change` goes on from there."""
         with journal.locked(self.name):
             record = self._record()
             if not journal.is_plan(self.plan):
@@ -117,6 +118,12 @@ class Lab(LabProcesses):
         """Restart the Open vSwitch of `node` (`fabric` or a server); bridges, ports and numbers stay."""
         with journal.locked(self.name):
             build.restart_switch(self.plan, node, self.directory)
+
+    def mend_switch(self, node: str) -> bool:
+        """Start what does not run of the Open vSwitch of `node`, and give it what it does not know; False if there was
+        nothing to do. What runs goes on. Takes less time than others wait for the lab."""
+        with journal.locked(self.name):
+            return build.mend_switch(self.plan, node, self.directory, journal.PATIENCE_S * 2 / 3)
 
 
 def labs() -> list[str]:

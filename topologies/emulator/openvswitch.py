@@ -7,7 +7,7 @@ directory, and the daemons run in the namespace of their node.
 import os
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +16,12 @@ from topologies.emulator.errors import OvsdbError, SwitchError
 from topologies.emulator.netlink import Batch, devices
 from topologies.emulator.ovsdb import JsonRpc, Operation
 from topologies.emulator.parts import Bridge, BridgePort, OpenVswitch, Vtep
+from topologies.emulator.processes import Process
 
 START_SECONDS = 30.0
 DATABASE_SOCKET = "db.sock"
 CONTROL_SOCKET = "vswitchd.ctl"
-DAEMONS = ("ovsdb-server", "ovs-vswitchd")
+DATABASE, SWITCH = DAEMONS = ("ovsdb-server", "ovs-vswitchd")
 DATAPATH_TYPES = {"user": "netdev", "kernel": "system"}
 
 # Neither probing too eagerly (a controller compiling for seconds is alive) nor waiting long to come back to one.
@@ -38,40 +39,57 @@ def resolve_datapath(wanted: str) -> str:
     return "kernel" if has_module else "user"
 
 
-def start(switch: OpenVswitch, directory: Path) -> None:
-    """Start both daemons; the database is made if it is not there. They go on when this process ends."""
+def start(switch: OpenVswitch, directory: Path, daemons: Collection[str] = DAEMONS) -> None:
+    """Start the daemons; the database is made if it is not there. They go on when this process ends."""
+    if not daemons:
+        return
     directory.mkdir(parents=True, exist_ok=True)
     database = directory / "conf.db"
     if not database.exists():
         ovsdb.create(database)
     environment = {**os.environ, **environ(directory)}
-    server = ["ovsdb-server", str(database), f"--remote=punix:{directory / DATABASE_SOCKET}",
+    server = [DATABASE, str(database), f"--remote=punix:{directory / DATABASE_SOCKET}",
               f"--unixctl={directory / 'ovsdb.ctl'}"]
     if switch.ovsdb:
         address, _, port = switch.ovsdb.rpartition(":")
         server.append(f"--remote=ptcp:{port}:{address}")
     # If it followed the kernel's routes, it would forget and re-read them all at every device that comes or goes,
     # and lose tunnelled packets meanwhile. It has one route, given by `resume`.
-    vswitchd = ["ovs-vswitchd", f"unix:{directory / DATABASE_SOCKET}", f"--unixctl={directory / CONTROL_SOCKET}",
+    vswitchd = [SWITCH, f"unix:{directory / DATABASE_SOCKET}", f"--unixctl={directory / CONTROL_SOCKET}",
                 "--disable-system-route"]
     if switch.datapath == "user":
         vswitchd.append("--disable-system")
     with namespaces.entered(switch.netns):
-        _daemon(server, directory, environment)
-        # ovs-vswitchd retries a missing database only after a second: let it find one.
-        ovsdb.connect(directory / DATABASE_SOCKET, time.monotonic() + START_SECONDS).close()
-        _daemon(vswitchd, directory, environment)
+        if DATABASE in daemons:
+            _daemon(server, directory, environment)
+            # ovs-vswitchd retries a missing database only after a second: let it find one.
+            ovsdb.connect(directory / DATABASE_SOCKET, time.monotonic() + START_SECONDS).close()
+        if SWITCH in daemons:
+            _daemon(vswitchd, directory, environment)
 
 
-def pids(directory: Path) -> set[int]:
-    """What the daemons' pid files say; compare with the processes that run in the namespace."""
-    found = set()
+def running(switch: OpenVswitch, directory: Path) -> dict[str, Process]:
+    """The daemons that run, by name."""
+    return {name: process for name, process in _recorded(directory) if processes.runs(process, switch.netns, name)}
+
+
+def lost(switch: OpenVswitch, directory: Path, timeout: float) -> list[str]:
+    """The daemons that do not run, in the order to start them. Of one that died just now the taps may still be there,
+    and new ones of the same name cannot be made: their end is waited for, at most `timeout` seconds."""
+    alive = running(switch, directory)
+    processes.wait([process for name, process in _recorded(directory) if not process.alive()], timeout)
+    return [name for name in DAEMONS if name not in alive]
+
+
+def _recorded(directory: Path) -> Iterator[tuple[str, Process]]:
+    """Of each daemon the process that has the number in its pid file: itself, or nobody, or by now somebody else."""
     for name in DAEMONS:
         try:
-            found.add(int((directory / f"{name}.pid").read_text(encoding="ascii")))
+            process = processes.identify(int((directory / f"{name}.pid").read_text(encoding="ascii")))
         except (FileNotFoundError, ValueError):
             continue
-    return found
+        if process:
+            yield name, process
 
 
 def environ(directory: Path) -> dict[str, str]:
@@ -121,10 +139,18 @@ def _alias(link: Path, target: str) -> None:
     link.symlink_to(target)
 
 
-def await_ready(directory: Path) -> None:
-    """Wait until a restarted ovs-vswitchd has carried out what its database says."""
-    with JsonRpc(directory / DATABASE_SOCKET, time.monotonic() + START_SECONDS) as database:
+def await_ready(directory: Path, timeout: float) -> None:
+    """Wait until a restarted ovs-vswitchd has carried out what its database says. Raises OvsdbError."""
+    with JsonRpc(directory / DATABASE_SOCKET, time.monotonic() + timeout) as database:
         ovsdb.apply(database, [])
+
+
+def is_resumed(switch: OpenVswitch, directory: Path) -> bool:
+    """Whether ovs-vswitchd has all that `resume` gives it; the route is the last of it."""
+    if not switch.vtep:
+        return True
+    with JsonRpc(directory / CONTROL_SOCKET, time.monotonic() + START_SECONDS) as control:
+        return switch.vtep.fabric in control.call("ovs/route/show")
 
 
 def _place_vtep(vtep: Vtep, namespace: namespaces.Namespace) -> None:
