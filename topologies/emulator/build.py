@@ -113,9 +113,10 @@ def mend_switch(plan: LabPlan, node: str, directory: Path, timeout: float = open
     home = switch_directory(directory, switch)
     lost = openvswitch.lost(switch, home, _STOP_SECONDS)
     openvswitch.start(switch, home, lost)
+    if lost:  # a new ovsdb-server knows what is planned; what is there it hears from ovs-vswitchd
+        openvswitch.await_ready(home, timeout)
     if openvswitch.SWITCH not in lost and openvswitch.is_resumed(switch, home):
         return bool(lost)
-    openvswitch.await_ready(home, timeout)
     namespace = namespaces.open_existing(switch.netns)
     try:
         openvswitch.resume(switch, home, namespace)
