@@ -12,14 +12,17 @@ from controller.model.difference import difference as model_difference
 from controller.model.kinds import KINDS
 from controller.model.placement import Observed
 from controller.model.snapshot import Snapshot
-from controller.northbound.store import Contents
+from controller.northbound.store import Conflict, Contents
 from controller.verify.matrix import Probe
 from scripts.overclos import intent, prove
 from scripts.overclos.description import Description, Present, read
 from topologies.emulator.difference import difference, lines
 from topologies.emulator.change import Changes
+from topologies.emulator.errors import LabChanged
 from topologies.emulator.lab import Lab
 from topologies.emulator.parts import LabPlan
+
+_ATTEMPTS = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,10 +56,25 @@ def describe(proposal: Proposal) -> Iterator[str]:
         yield from (f"  - {flow_text(flow, tables, with_cookie=False)}" for flow in delta.removed)
 
 
-def carry_out(proposal: Proposal, progress: Callable[[str], None], action: str) -> tuple[Changes, int]:
-    """Change what is built, then the intent; the cables that were touched and the intent's generation."""
-    changes = proposal.lab.change(proposal.wanted.plan, progress)
-    return changes, intent.commit(proposal.lab, proposal.wanted.snapshot, action)
+def carry_out(proposal: Proposal, path: Path, progress: Callable[[str], None]) -> tuple[Changes, int]:
+    """Change what is built, then the intent, in one step for everybody else; the cables that were touched and the
+    intent's generation. When others changed lab or store since it was proposed, it is proposed anew."""
+    for _ in range(_ATTEMPTS - 1):
+        try:
+            return _carry_out(proposal, path, progress)
+        except (LabChanged, Conflict) as other:
+            progress(f"somebody else was faster, looking again: {other.message}")
+            proposal = propose(Lab.attach(proposal.lab.name), path)
+    return _carry_out(proposal, path, progress)
+
+
+def _carry_out(proposal: Proposal, path: Path, progress: Callable[[str], None]) -> tuple[Changes, int]:
+    lab = proposal.lab
+    # The agent must not see instances that are built and not in the store, or the other way round: it would put that
+    # right. If we end in between, it does.
+    with lab.alone():
+        changes = lab.change(proposal.wanted.plan, progress)
+        return changes, intent.commit(lab, proposal.contents, proposal.wanted.snapshot, f"apply {path}")
 
 
 def probe(lab: Lab, snapshot: Snapshot, changes: Changes, progress: Callable[[str], None]) -> prove.Run:

@@ -107,6 +107,12 @@ def is_plan(plan: LabPlan) -> bool:
     return (directory(plan.lab) / _PLAN).read_text(encoding="utf-8") == plan.to_json(indent=None)
 
 
+def plan_version(lab: str) -> object:
+    """Equal as long as the lab's plan is the same file: each new plan is a new one."""
+    about = os.stat(directory(lab) / _PLAN)
+    return about.st_ino, about.st_mtime_ns
+
+
 def begin(plan: LabPlan) -> Journal:
     """Write down all that is about to be made, before anything is."""
     journal = Journal(plan.lab, CREATING, list(plan.namespaces()))

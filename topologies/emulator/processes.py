@@ -127,8 +127,13 @@ def wait(victims: Collection[Process], timeout: float) -> list[Process]:
     deadline = time.monotonic() + timeout
     for process in victims:
         _wait_one(process, deadline)
-    _daemons[:] = [daemon for daemon in _daemons if daemon.poll() is None]
+    reap()
     return [process for process in victims if process.alive()]
+
+
+def reap() -> None:
+    """Collect the exit of daemons that this process started."""
+    _daemons[:] = [daemon for daemon in _daemons if daemon.poll() is None]
 
 
 def _hold_files(process: Process) -> list[int]:

@@ -1,0 +1,33 @@
+"""How far the store is, followed in a thread of its own."""
+
+import logging
+import threading
+from collections.abc import Callable
+
+from controller.northbound.store import Follower, Position, StoreError
+from controller.northbound.store.cache import COLUMNS
+
+LOG = logging.getLogger(__name__)
+
+
+class News:
+    """`generation` is the newest that was heard of, None until then and while `problem` keeps the store away. Only the
+    numbers are followed: whoever acts asks the store itself."""
+
+    def __init__(self, remote: str, seen: Position | None, wake: Callable[[], None]) -> None:
+        self.generation: int | None = None
+        self.problem: str | None = None
+        self._follower = Follower(remote, {"Global": COLUMNS["Global"]}, seen)
+        self._wake = wake
+
+    def start(self) -> None:
+        threading.Thread(target=self._follow, name="news", daemon=True).start()
+
+    def _follow(self) -> None:
+        for news in self._follower:
+            if isinstance(news, StoreError):
+                LOG.warning("store: %s", news)
+                self.problem, self.generation = f"store: {news}", None
+            else:
+                self.problem, self.generation = None, news.generation
+            self._wake()
