@@ -91,6 +91,7 @@ class Daemon:
             self._compile()
         for _ in self._fleet.advance():
             eventlet.sleep(0)  # echo requests of other switches must not wait
+        self._progress.arrivals.heard(self._fleet)
         if self._progress.settled:
             self.feed.confirm()
 
@@ -176,13 +177,12 @@ class Daemon:
         program = self._engine.update(snapshot, observed)
         self._compiled = observed, blind
         self._progress.because, self._progress.plugged = program.because, observed.plugged
-        self._fleet.aim(
-            {
-                dpid: Target(snapshot.generation, flows, flows.version, program.tables.get(dpid, {}))
-                for dpid, flows in program.flows.items()
-                if dpid not in blind
-            }
-        )
+        targets = {
+            dpid: Target(snapshot.generation, flows, flows.version, program.tables.get(dpid, {}))
+            for dpid, flows in program.flows.items()
+            if dpid not in blind
+        }
+        self._progress.arrivals.compiled(observed.plugged, self._fleet.aim(targets))
 
     def _observe(self) -> Observed:
         plugged = {

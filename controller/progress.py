@@ -5,6 +5,7 @@ from functools import lru_cache
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from controller.arrivals import Arrivals
 from controller.model.snapshot import Snapshot
 from controller.southbound.chassis import Plugs
 from controller.southbound.fleet import Fleet
@@ -31,6 +32,7 @@ class Progress:
     because: Mapping[int, str] = field(default_factory=dict)
     plugs: dict[str, Plugs] = field(default_factory=dict)
     problems: dict[str, str] = field(default_factory=dict)
+    arrivals: Arrivals = field(default_factory=Arrivals)
 
     @property
     def names(self) -> dict[int, str]:

@@ -1,6 +1,7 @@
 """What the store is told of each bridge."""
 
 from collections import defaultdict
+from itertools import chain
 
 from controller.model.realization import Realization
 from controller.progress import Progress
@@ -13,7 +14,7 @@ def realizations(progress: Progress) -> dict[str, Realization]:
     for dpid, flow, text in progress.fleet.refused():
         refused[dpid].setdefault(progress.because.get(flow.cookie, f"cookie {flow.cookie:#x}"), text)
     waiting: dict[str, set[str]] = defaultdict(set)
-    for server, port in progress.unplugged():
+    for server, port in chain(progress.unplugged(), progress.arrivals):
         waiting[server].add(port)
     dpids = {chassis.int_dpid: chassis.name for chassis in progress.snapshot.chassis} if progress.snapshot else {}
     told = {}

@@ -58,8 +58,9 @@ def running(file: Path) -> Iterator[Lab]:
     lab = lifecycle.up(file, Progress(quiet=True))
     try:
         yield lab
-        assert_as_compiled(lab)
-        assert lab.status()["problems"] == []
+        now = Lab.attach(lab.name)  # others may have changed it
+        assert_as_compiled(now)
+        assert now.status()["problems"] == []
     finally:
         lab.down()
 

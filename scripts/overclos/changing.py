@@ -56,30 +56,33 @@ def describe(proposal: Proposal) -> Iterator[str]:
         yield from (f"  - {flow_text(flow, tables, with_cookie=False)}" for flow in delta.removed)
 
 
-def carry_out(proposal: Proposal, path: Path, progress: Callable[[str], None]) -> tuple[Changes, int]:
-    """Change what is built, then the intent, in one step for everybody else; the cables that were touched and the
-    intent's generation. When others changed lab or store since it was proposed, it is proposed anew."""
-    for _ in range(_ATTEMPTS - 1):
-        try:
-            return _carry_out(proposal, path, progress)
-        except (LabChanged, Conflict) as other:
-            progress(f"somebody else was faster, looking again: {other.message}")
-            proposal = propose(Lab.attach(proposal.lab.name), path)
-    return _carry_out(proposal, path, progress)
-
-
-def _carry_out(proposal: Proposal, path: Path, progress: Callable[[str], None]) -> tuple[Changes, int]:
-    lab = proposal.lab
+def carry_out(
+    proposal: Proposal, path: Path, progress: Callable[[str], None]
+) -> tuple[list[Changes], int]:
+    """Change what is built, then the intent, in one step for everybody else; what was touched and the intent's
+    generation. When others changed lab or store since it was proposed, it is proposed anew. Raises Conflict when
+    somebody changes the store all the time."""
+    done: list[Changes] = []
     # The agent must not see instances that are built and not in the store, or the other way round: it would put that
     # right. If we end in between, it does.
-    with lab.alone():
-        changes = lab.change(proposal.wanted.plan, progress)
-        return changes, intent.commit(lab, proposal.contents, proposal.wanted.snapshot, f"apply {path}")
+    with proposal.lab.alone():
+        for left in reversed(range(_ATTEMPTS)):
+            try:
+                done.append(proposal.lab.change(proposal.wanted.plan, progress))
+                action = f"apply {path}"
+                return done, intent.commit(proposal.lab, proposal.contents, proposal.wanted.snapshot, action)
+            except (LabChanged, Conflict) as other:
+                if not left:
+                    raise
+                progress(f"somebody else was faster, looking again: {other.message}")
+                proposal = propose(Lab.attach(proposal.lab.name), path)
+    raise AssertionError("no attempt was made")
 
 
-def probe(lab: Lab, snapshot: Snapshot, changes: Changes, progress: Callable[[str], None]) -> prove.Run:
+def probe(lab: Lab, snapshot: Snapshot, changes: list[Changes], progress: Callable[[str], None]) -> prove.Run:
     """Probe every pair of instances that a touched or neighbouring cable concerns."""
-    near = {end.node for cable in (*changes.touched, *changes.neighbours) for end in (cable.a, cable.b)}
+    cables = (cable for each in changes for cable in (*each.touched, *each.neighbours))
+    near = {end.node for cable in cables for end in (cable.a, cable.b)}
     servers = {one.id: one.server for one in snapshot.intent.instances}
     concerned = {
         port.id for port in snapshot.intent.ports if port.instance in near or servers[port.instance] in near
