@@ -225,7 +225,7 @@ def test_apply_while_the_agent_works(lab: Lab, tmp_path: Path) -> None:
     with pinging(lab, *PAIRS) as pings, ThreadPoolExecutor() as pool:
         job = pool.submit(work)
         try:
-            for text in (more, FOUR, more):
+            for text in (more, FOUR):
                 done = overclos("apply", str(write(tmp_path, text, "agent")))
                 assert done.returncode == 0, done.stdout + done.stderr
         finally:
