@@ -112,10 +112,10 @@ def mend_switch(plan: LabPlan, node: str, directory: Path, timeout: float = open
     switch = _switch(plan, node)
     home = switch_directory(directory, switch)
     lost = openvswitch.lost(switch, home, _STOP_SECONDS)
-    openvswitch.start(switch, home, lost)
+    openvswitch.start(switch, home, lost, timeout)
     if lost:  # a new ovsdb-server knows what is planned; what is there it hears from ovs-vswitchd
         openvswitch.await_ready(home, timeout)
-    if openvswitch.SWITCH not in lost and openvswitch.is_resumed(switch, home):
+    if openvswitch.SWITCH not in lost and openvswitch.is_resumed(switch, home, timeout):
         return bool(lost)
     namespace = namespaces.open_existing(switch.netns)
     try:

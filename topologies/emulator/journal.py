@@ -28,7 +28,7 @@ CREATING, UP, CHANGING, REMOVING = "creating", "up", "changing", "removing"
 RUNNING = (UP, CHANGING)
 VERSION = 1
 
-PATIENCE_S = 15.0  # for what another process does with the lab; longer than the agent needs to mend an Open vSwitch
+PATIENCE_S = 40.0  # for what another process does with the lab: longer than it waits for an Open vSwitch
 
 _LOCK, _PLAN, _JOURNAL = "lock", "plan.json", "journal.json"
 _LOOK_S = 0.01

@@ -19,6 +19,8 @@ from topologies.emulator.journal import Journal
 from topologies.emulator.labprocesses import LabProcesses
 from topologies.emulator.parts import Cable, LabPlan
 
+_MEND_S = 10.0  # others may want to do something with the lab
+
 Progress = Callable[[str], None]
 NOTHING: Mapping[str, Any] = MappingProxyType({})
 
@@ -121,9 +123,9 @@ class Lab(LabProcesses):
 
     def mend_switch(self, node: str) -> bool:
         """Start what does not run of the Open vSwitch of `node`, and give it what it does not know; False if there was
-        nothing to do. What runs goes on. Takes less time than others wait for the lab."""
+        nothing to do. What runs goes on."""
         with journal.locked(self.name):
-            return build.mend_switch(self.plan, node, self.directory, journal.PATIENCE_S * 2 / 3)
+            return build.mend_switch(self.plan, node, self.directory, _MEND_S)
 
 
 def labs() -> list[str]:

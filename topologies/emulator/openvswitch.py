@@ -39,7 +39,8 @@ def resolve_datapath(wanted: str) -> str:
     return "kernel" if has_module else "user"
 
 
-def start(switch: OpenVswitch, directory: Path, daemons: Collection[str] = DAEMONS) -> None:
+def start(switch: OpenVswitch, directory: Path, daemons: Collection[str] = DAEMONS,
+          timeout: float = START_SECONDS) -> None:
     """Start the daemons; the database is made if it is not there. They go on when this process ends."""
     if not daemons:
         return
@@ -63,7 +64,7 @@ def start(switch: OpenVswitch, directory: Path, daemons: Collection[str] = DAEMO
         if DATABASE in daemons:
             _daemon(server, directory, environment)
             # ovs-vswitchd retries a missing database only after a second: let it find one.
-            ovsdb.connect(directory / DATABASE_SOCKET, time.monotonic() + START_SECONDS).close()
+            ovsdb.connect(directory / DATABASE_SOCKET, time.monotonic() + timeout).close()
         if SWITCH in daemons:
             _daemon(vswitchd, directory, environment)
 
@@ -145,11 +146,11 @@ def await_ready(directory: Path, timeout: float) -> None:
         ovsdb.apply(database, [])
 
 
-def is_resumed(switch: OpenVswitch, directory: Path) -> bool:
+def is_resumed(switch: OpenVswitch, directory: Path, timeout: float = START_SECONDS) -> bool:
     """Whether ovs-vswitchd has all that `resume` gives it; the route is the last of it."""
     if not switch.vtep:
         return True
-    with JsonRpc(directory / CONTROL_SOCKET, time.monotonic() + START_SECONDS) as control:
+    with JsonRpc(directory / CONTROL_SOCKET, time.monotonic() + timeout) as control:
         return switch.vtep.fabric in control.call("ovs/route/show")
 
 

@@ -101,7 +101,7 @@ class Emulation:
                 raise StoreError("there is no fabric in the store yet", "overclos apply FILE")
             problems = self._realise(record, contents.snapshot.intent)
             self.generation = contents.generation
-        except (StoreError, EmulatorError) as error:
+        except (StoreError, EmulatorError, OSError) as error:
             problems = {LAB: f"not as the store says: {error}"}
         for name in self.problems.keys() - problems.keys():
             self._delays.forget(name)

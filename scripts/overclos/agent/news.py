@@ -1,6 +1,7 @@
 """How far the store is, followed in a thread of its own."""
 
 import logging
+import os
 import threading
 from collections.abc import Callable
 
@@ -24,6 +25,15 @@ class News:
         threading.Thread(target=self._follow, name="news", daemon=True).start()
 
     def _follow(self) -> None:
+        try:
+            self._hear()
+        except Exception:
+            # The loop would go on, and never hear of anything again: rather end, which is seen.
+            LOG.critical("the store is not followed any more", exc_info=True)
+            logging.shutdown()
+            os._exit(os.EX_SOFTWARE)
+
+    def _hear(self) -> None:
         for news in self._follower:
             if isinstance(news, StoreError):
                 LOG.warning("store: %s", news)

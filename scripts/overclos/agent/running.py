@@ -19,7 +19,10 @@ class Running:
     @property
     def version(self) -> object:
         """Another one whenever the lab's plan was changed."""
-        return journal.plan_version(self.lab.name)
+        try:
+            return journal.plan_version(self.lab.name)
+        except FileNotFoundError as error:
+            raise LabMissing(self.lab.name, "the lab is gone") from error
 
     def record(self) -> Journal:
         """The journal. Raises LabMissing when the lab goes or is gone."""

@@ -94,7 +94,7 @@ class Supervisor:
                 return False
             try:
                 mended = lab.revive_daemon(thing.name) if thing.kind == DAEMON else lab.mend_switch(thing.name)
-            except EmulatorError as error:
+            except (EmulatorError, OSError) as error:
                 self.problems[thing] = f"{thing} does not start: {error}"
                 LOG.error("%s", self.problems[thing])
                 self._delays.tried(thing, time.monotonic())
