@@ -32,6 +32,7 @@ class Agent:
         self._supervisor = Supervisor(self._running)
         self._emulation = Emulation(self._running, Reader(remote, MODEL_COLUMNS, seen), memory)
         self._told = Told()
+        self._last: object = None
 
     def run(self) -> None:
         """Until the lab goes."""
@@ -39,7 +40,8 @@ class Agent:
         try:
             while True:
                 self._turn()
-                self._sleep()
+                while not self._sleep():
+                    pass
         except LabMissing as gone:
             LOG.info("%s", gone)
 
@@ -51,9 +53,13 @@ class Agent:
         self._watch.keep(self._supervisor.processes)
         self._tell()
 
-    def _sleep(self) -> None:
-        waits = (self._supervisor.next_in(), self._emulation.next_in(), _LOOK_S)
-        self._watch.wait(min(wait for wait in waits if wait is not None))
+    def _sleep(self) -> bool:
+        """Until it is worth to look: something happened, the journal or the plan is another one, or something waits to
+        be tried again. False if it is not, and all that was looked at are these two files."""
+        waits = [wait for wait in (self._supervisor.next_in(), self._emulation.next_in()) if wait is not None]
+        happened = self._watch.wait(min([*waits, _LOOK_S]))
+        last, self._last = self._last, (self._running.record(), self._running.version)
+        return happened or bool(waits) or last != self._last
 
     def _tell(self) -> None:
         problems = [*self._supervisor.problems.values(), *([self._news.problem] if self._news.problem else [])]

@@ -66,10 +66,11 @@ class Supervisor:
 
     def turn(self) -> bool:
         """Start what is due, then note what runs; whether anything was started. Raises LabMissing."""
-        now, broken = time.monotonic(), in_order(self._look())
+        found = self._look()
+        now, broken = time.monotonic(), in_order(found)
         due = [thing for thing in [*broken, *self._unsure.difference(broken)] if self._delays.due(thing, now)]
         mended = [thing for thing in due if self._mend(thing)]
-        found = self._look()
+        found = self._look() if due else found
         self.processes = [process for each in found for process in each.processes]
         broken = in_order(found)
         self.problems = {thing: self.problems.get(thing, f"{thing} does not stay alive") for thing in broken}
