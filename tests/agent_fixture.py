@@ -74,7 +74,11 @@ def process(lab: Lab, name: str) -> Process:
         switch = next(switch for switch in lab.plan.switches if switch.node == node)
         return openvswitch.running(switch, build.switch_directory(lab.directory, switch)).get(program)
 
-    alive: Process = until(found, f"{name} runs", 40)
+    try:
+        alive: Process = until(found, f"{name} runs", 40)
+    except AssertionError as error:
+        error.add_note((lab.directory / "agent.log").read_text()[-3000:])
+        raise
     return alive
 
 

@@ -50,3 +50,7 @@ class OvsdbError(EmulatorError):
 
 class SwitchError(EmulatorError):
     """An Open vSwitch did not start, or is not what was asked for."""
+
+
+class SwitchDead(SwitchError):
+    """An Open vSwitch does not run, or ended while it was asked for something. It can be mended."""

@@ -8,11 +8,12 @@ import os
 import subprocess
 import time
 from collections.abc import Collection, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from topologies.emulator import namespaces, ovsdb, processes
-from topologies.emulator.errors import OvsdbError, SwitchError
+from topologies.emulator.errors import OvsdbError, SwitchDead, SwitchError
 from topologies.emulator.netlink import Batch, devices
 from topologies.emulator.ovsdb import JsonRpc, Operation
 from topologies.emulator.parts import Bridge, BridgePort, OpenVswitch, Vtep
@@ -114,6 +115,28 @@ def configure(switch: OpenVswitch, directory: Path, namespace: namespaces.Namesp
         ovsdb.apply(database, list(operations(switch)))
         check(switch, database)
     resume(switch, directory, namespace)
+
+
+@contextmanager
+def database(switch: OpenVswitch, directory: Path) -> Iterator[JsonRpc]:
+    """The database of a switch that runs. Raises SwitchDead if it does not, also when that is so only later: nobody
+    would carry out what the database says."""
+    alive = running(switch, directory)
+    if len(alive) < len(DAEMONS):
+        raise SwitchDead(switch.node, "its Open vSwitch does not run", "see `overclos status`")
+    try:
+        needed = os.pidfd_open(alive[SWITCH].pid)
+    except ProcessLookupError as error:
+        raise SwitchDead(switch.node, "its Open vSwitch ended", "see `overclos status`") from error
+    try:
+        with JsonRpc(directory / DATABASE_SOCKET, time.monotonic() + START_SECONDS, needed) as connection:
+            yield connection
+    except OvsdbError as error:
+        if all(process.alive() for process in alive.values()):
+            raise
+        raise SwitchDead(switch.node, f"its Open vSwitch ended meanwhile: {error}") from error
+    finally:
+        os.close(needed)
 
 
 def check(switch: OpenVswitch, database: JsonRpc) -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Hashable
 from dataclasses import dataclass, field
 
-_FIRST_S, _LONGEST_S = 0.5, 30.0
+_FIRST_S, _LONGEST_S = 0.5, 10.0
 _GOOD_S = 10.0  # what was well for so long after its wait starts from the beginning
 
 

@@ -13,7 +13,7 @@ from scripts.overclos.agent.running import Running
 from scripts.overclos.agent.supervision import look
 from scripts.overclos.instances import specs
 from topologies.emulator import instances, journal, names, namespaces
-from topologies.emulator.errors import EmulatorError
+from topologies.emulator.errors import EmulatorError, SwitchDead
 from topologies.emulator.journal import Journal
 from topologies.emulator.lab import Lab
 from topologies.emulator.parts import InstanceSpec
@@ -81,6 +81,8 @@ class Emulation:
         """Look whether anything is to be done, and do it. `newest` is the store's generation; `again`: what could not
         be done may be possible now. Raises LabMissing."""
         now = time.monotonic()
+        if again:
+            self._delays.forget(LAB)
         cut_off = self._running.record().state == journal.CHANGING
         retry = any(self._delays.due(name, now) for name in self.problems)
         changed = newest > self.generation or self._version != self._running.version
@@ -135,6 +137,8 @@ def realise(lab: Lab, wanted: Instances) -> dict[str, str]:
     try:
         _make(lab, wanted)
         return {}
+    except SwitchDead:
+        raise  # it has to be mended first, whichever instance is tried
     except EmulatorError as error:
         names_ = differing(present, wanted)
         if not names_:

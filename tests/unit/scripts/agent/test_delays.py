@@ -3,7 +3,7 @@
 from scripts.overclos.agent.delays import Delays
 
 
-def test_the_first_time_is_now_and_the_waits_double_up_to_half_a_minute() -> None:
+def test_the_first_time_is_now_and_the_waits_double_up_to_ten_seconds() -> None:
     delays, now, waits = Delays(), 100.0, []
     for _ in range(9):
         assert delays.due("x", now)
@@ -12,7 +12,7 @@ def test_the_first_time_is_now_and_the_waits_double_up_to_half_a_minute() -> Non
         assert wait is not None and not delays.due("x", now + wait - 0.01)
         waits.append(wait)
         now += wait
-    assert waits == [0.5, 1, 2, 4, 8, 16, 30, 30, 30]
+    assert waits == [0.5, 1, 2, 4, 8, 10, 10, 10, 10]
 
 
 def test_what_was_well_for_a_while_begins_anew() -> None:
