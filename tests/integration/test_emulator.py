@@ -5,13 +5,14 @@ import signal
 import subprocess
 import sys
 import textwrap
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from topologies.emulator import build, journal, namespaces, openvswitch, processes
-from topologies.emulator.errors import EmulatorError, LabExists, LabMissing
+from topologies.emulator.errors import EmulatorError, LabExists, LabMissing, SwitchDead
 from topologies.emulator.lab import Lab, down, labs
 from topologies.emulator.netlink import devices
 from topologies.emulator.network import LabNet
@@ -408,6 +409,27 @@ def test_what_died_of_an_open_vswitch_is_mended_and_nothing_else(names: tuple[st
     assert {name for name in after if after[name] != before[name]} == set(names)
     assert lab.status()["problems"] == [] and openvswitch.is_resumed(switch, home)
     assert [name for _index, name in devices_in(lab, switch.node)] == [name for _index, name in ours]
+
+
+def test_a_switch_that_dies_while_it_is_mended_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    lab = Lab.create(servers())
+    switch = lab.plan.switch_of(f"{LONG}1")
+    home = build.switch_directory(lab.directory, switch)
+    processes.kill(list(openvswitch.running(switch, home).values()), 20)
+    begin, started = openvswitch.start, []
+
+    def dies(*arguments: object) -> dict[str, processes.Process]:
+        made = begin(*arguments)  # type: ignore[arg-type]
+        made[openvswitch.SWITCH].signal(signal.SIGKILL)
+        started.append(time.monotonic())
+        return made
+
+    with monkeypatch.context() as patched:
+        patched.setattr(openvswitch, "start", dies)
+        with pytest.raises(SwitchDead):
+            lab.mend_switch(switch.node)
+    assert time.monotonic() - started[0] < 5
+    assert lab.mend_switch(switch.node) and lab.status()["problems"] == []
 
 
 def test_down_ends_processes_in_the_namespaces_but_not_itself() -> None:

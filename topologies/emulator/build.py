@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from topologies.emulator import cables, closed, namespaces, openvswitch, processes
-from topologies.emulator.errors import EmulatorError
+from topologies.emulator.errors import EmulatorError, SwitchDead
 from topologies.emulator.namespaces import Namespace
 from topologies.emulator.parts import LabPlan, OpenVswitch
 
@@ -112,9 +112,11 @@ def mend_switch(plan: LabPlan, node: str, directory: Path, timeout: float = open
     switch = _switch(plan, node)
     home = switch_directory(directory, switch)
     lost = openvswitch.lost(switch, home, _STOP_SECONDS)
-    openvswitch.start(switch, home, lost, timeout)
+    alive = openvswitch.running(switch, home) | openvswitch.start(switch, home, lost, timeout)
     if lost:  # a new ovsdb-server knows what is planned; what is there it hears from ovs-vswitchd
-        openvswitch.await_ready(home, timeout)
+        if openvswitch.SWITCH not in alive:
+            raise SwitchDead(node, "its ovs-vswitchd ended")
+        openvswitch.await_ready(switch, home, alive[openvswitch.SWITCH], timeout)
     if openvswitch.SWITCH not in lost and openvswitch.is_resumed(switch, home, timeout):
         return bool(lost)
     namespace = namespaces.open_existing(switch.netns)

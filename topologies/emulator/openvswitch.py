@@ -41,10 +41,10 @@ def resolve_datapath(wanted: str) -> str:
 
 
 def start(switch: OpenVswitch, directory: Path, daemons: Collection[str] = DAEMONS,
-          timeout: float = START_SECONDS) -> None:
+          timeout: float = START_SECONDS) -> dict[str, Process]:
     """Start the daemons; the database is made if it is not there. They go on when this process ends."""
     if not daemons:
-        return
+        return {}
     directory.mkdir(parents=True, exist_ok=True)
     database = directory / "conf.db"
     if not database.exists():
@@ -61,13 +61,15 @@ def start(switch: OpenVswitch, directory: Path, daemons: Collection[str] = DAEMO
                 "--disable-system-route"]
     if switch.datapath == "user":
         vswitchd.append("--disable-system")
+    started = {}
     with namespaces.entered(switch.netns):
         if DATABASE in daemons:
-            _daemon(server, directory, environment)
+            started[DATABASE] = _daemon(server, directory, environment)
             # ovs-vswitchd retries a missing database only after a second: let it find one.
             ovsdb.connect(directory / DATABASE_SOCKET, time.monotonic() + timeout).close()
         if SWITCH in daemons:
-            _daemon(vswitchd, directory, environment)
+            started[SWITCH] = _daemon(vswitchd, directory, environment)
+    return {name: process for name, process in started.items() if process}
 
 
 def running(switch: OpenVswitch, directory: Path) -> dict[str, Process]:
@@ -99,12 +101,12 @@ def environ(directory: Path) -> dict[str, str]:
     return {"OVS_RUNDIR": str(directory), "OVS_LOGDIR": str(directory), "OVS_DBDIR": str(directory)}
 
 
-def _daemon(command: list[str], directory: Path, environment: dict[str, str]) -> None:
+def _daemon(command: list[str], directory: Path, environment: dict[str, str]) -> Process | None:
     name = command[0]
     command = [*command, f"--pidfile={directory / name}.pid", "--no-chdir", f"--log-file={directory / name}.log",
                "-vconsole:off", "-vsyslog:off"]
     try:
-        processes.start_daemon(command, env=environment, cwd="/")
+        return processes.identify(processes.start_daemon(command, env=environment, cwd="/"))
     except FileNotFoundError as error:
         raise SwitchError(name, "is not installed", "install openvswitch-switch") from error
 
@@ -119,20 +121,26 @@ def configure(switch: OpenVswitch, directory: Path, namespace: namespaces.Namesp
 
 @contextmanager
 def database(switch: OpenVswitch, directory: Path) -> Iterator[JsonRpc]:
-    """The database of a switch that runs. Raises SwitchDead if it does not, also when that is so only later: nobody
-    would carry out what the database says."""
+    """The database of a switch that runs. Raises SwitchDead if it does not, also when that is so only later."""
     alive = running(switch, directory)
     if len(alive) < len(DAEMONS):
         raise SwitchDead(switch.node, "its Open vSwitch does not run", "see `overclos status`")
+    with _served(switch, directory, alive[SWITCH], START_SECONDS) as connection:
+        yield connection
+
+
+@contextmanager
+def _served(switch: OpenVswitch, directory: Path, vswitchd: Process, timeout: float) -> Iterator[JsonRpc]:
+    """The database, as long as there is an ovs-vswitchd that carries out what it says."""
     try:
-        needed = os.pidfd_open(alive[SWITCH].pid)
+        needed = os.pidfd_open(vswitchd.pid)
     except ProcessLookupError as error:
-        raise SwitchDead(switch.node, "its Open vSwitch ended", "see `overclos status`") from error
+        raise SwitchDead(switch.node, "its ovs-vswitchd ended", "see `overclos status`") from error
     try:
-        with JsonRpc(directory / DATABASE_SOCKET, time.monotonic() + START_SECONDS, needed) as connection:
+        with JsonRpc(directory / DATABASE_SOCKET, time.monotonic() + timeout, needed) as connection:
             yield connection
     except OvsdbError as error:
-        if all(process.alive() for process in alive.values()):
+        if vswitchd.alive() and DATABASE in running(switch, directory):
             raise
         raise SwitchDead(switch.node, f"its Open vSwitch ended meanwhile: {error}") from error
     finally:
@@ -163,10 +171,10 @@ def _alias(link: Path, target: str) -> None:
     link.symlink_to(target)
 
 
-def await_ready(directory: Path, timeout: float) -> None:
-    """Wait until a restarted ovs-vswitchd has carried out what its database says. Raises OvsdbError."""
-    with JsonRpc(directory / DATABASE_SOCKET, time.monotonic() + timeout) as database:
-        ovsdb.apply(database, [])
+def await_ready(switch: OpenVswitch, directory: Path, vswitchd: Process, timeout: float) -> None:
+    """Wait until it has carried out what the database says. Raises OvsdbError, SwitchDead."""
+    with _served(switch, directory, vswitchd, timeout) as connection:
+        ovsdb.apply(connection, [])
 
 
 def is_resumed(switch: OpenVswitch, directory: Path, timeout: float = START_SECONDS) -> bool:
