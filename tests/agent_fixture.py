@@ -99,7 +99,7 @@ def await_settled(lab: Lab) -> Lab:
 
     def settled() -> Lab | None:
         generation = lifecycle.snapshot(lab).generation
-        status, said = ready.status(intent.status_socket(lab)), told.heard(lab.directory)
+        said, status = told.heard(lab.directory), ready.status(intent.status_socket(lab))
         if status is None or not status["ready"] or status["generation"] < generation:
             return None
         return Lab.attach(lab.name) if said.generation == generation and not said.problems else None
