@@ -18,11 +18,12 @@ from controller.model.snapshot import Intent, Snapshot
 from controller.model.validate import validate
 from controller.northbound import labfile
 from scripts.overclos.handover import chassis, fabric
+from scripts.overclos.instances import specs
 from topologies import spec
 from topologies.emulator.errors import PlanError
 from topologies.emulator.growth import addresses, settled
 from topologies.emulator.openvswitch import resolve_datapath
-from topologies.emulator.parts import InstanceSpec, LabPlan, Options, PortSpec
+from topologies.emulator.parts import LabPlan, Options
 from topologies.emulator.plan import plan
 
 FIRST_GENERATION = 1
@@ -68,7 +69,7 @@ def read(path: Path, present: Present | None = None) -> Description:
     intent = allocate(data.get("tenants", {}), list(servers), existing, retired)
     options = _options(data["fabric"])
     try:
-        instances = _instances(intent, tenant_mtu(options.mtu))
+        instances = specs(intent, tenant_mtu(options.mtu))
         lab_plan = plan(document.lab, graph, servers, instances, options, present=present.plan if present else None)
     except PlanError as error:
         problem = ("fabric",), f"{error.subject}: {error.message}", error.hint
@@ -83,16 +84,6 @@ def _options(section: Mapping[str, Any]) -> Options:
         mtu=spec.mtu(section),
         link_rates_mbps=section.get("link_rates_mbps") or {},
     )
-
-
-def _instances(intent: Intent, mtu: int) -> list[InstanceSpec]:
-    ports: dict[str, list[PortSpec]] = {instance.id: [] for instance in intent.instances}
-    subnets = {subnet.id: subnet for subnet in intent.subnets}
-    for port in intent.ports:
-        subnet = subnets[port.subnet]
-        address = f"{port.address}/{subnet.cidr.rpartition('/')[2]}"
-        ports[port.instance].append(PortSpec(port.id, port.name, port.mac, address, subnet.gateway))
-    return [InstanceSpec(one.id, one.server, mtu, tuple(ports[one.id])) for one in intent.instances]
 
 
 def _server_names(data: Mapping[str, Any]) -> list[str]:

@@ -104,7 +104,7 @@ def test_the_real_compiler_against_itself_and_tampered_with() -> None:
     readings = [Reading(hex(dpid), dpid, None) for dpid in held.flows]
 
     def differing() -> list[str]:
-        told = prove(readings, Compiled(held.flows, scratch.flows, held.tables, held.because))
+        told = prove(readings, Compiled(held.flows, scratch.flows, held.tables, held.because()))
         return [name for name, switch in told.items() if switch["compiled"]["differing"]]
 
     assert differing() == []
