@@ -24,8 +24,10 @@ CARD_FOOT = 24                         # of a card, for its name
 GLYPH = 0.67                           # average width of a bold letter, in font sizes
 CHIPS = 4                              # instances of one tenant at one server drawn one by one
 
-FILLS = {"core": "#1e293b", "spine": "#1e293b", "agg": "#3b4a63", "edge": "#5b6b85", "leaf": "#5b6b85"}
-TIER_NAMES = {"core": "core", "spine": "spine", "agg": "aggregation", "edge": "edge", "leaf": "leaf", "host": "servers"}
+FILLS = {**dict.fromkeys(("core", "spine", "atsw"), "#1e293b"), **dict.fromkeys(("agg", "ctsw"), "#3b4a63"),
+         **dict.fromkeys(("edge", "leaf", "tor", "rtsw"), "#5b6b85")}
+TIER_NAMES = {"agg": "aggregation", "atsw": "aggregation", "ctsw": "cluster", "rtsw": "rack", "tor": "ToR",
+              "host": "servers"}
 INK, MUTED, CABLE, CARD, EDGE = "#0f172a", "#64748b", "#94a3b8", "#f1f5f9", "#e2e8f0"
 FONT = "Inter, 'Segoe UI', 'Helvetica Neue', Helvetica, Arial, 'DejaVu Sans', sans-serif"
 NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -180,7 +182,7 @@ def _header(shown: Diagram, title: str, right: float) -> Iterator[str]:
 def _tier_names(shown: Diagram, boxes: Mapping[str, Box]) -> Iterator[str]:
     for tier, members in groupby(sorted(shown.groups, key=lambda group: -group.tier), key=lambda group: group.tier):
         first = next(members)
-        name = "hosts" if not tier and shown.servers is None else TIER_NAMES[first.kind]
+        name = "hosts" if not tier and shown.servers is None else TIER_NAMES.get(first.kind, first.kind)
         box = boxes[first.name]
         yield _label(name, MARGIN, box.y + box.height / 2 + 4, Lettering(12, MUTED, 600, "start"))
 

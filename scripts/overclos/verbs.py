@@ -284,7 +284,7 @@ def _declare_exec(parser: argparse.ArgumentParser) -> None:
 
 def _declare_graph(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("lab", nargs="?", metavar="LAB|FILE", help="a running lab, or a lab file")
-    parser.add_argument("--format", choices=tuple(show.DRAWINGS), default="svg", help="language")
+    parser.add_argument("--format", choices=tuple(show.FORMATS), default="svg", help="a picture, or data")
     parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="instead of standard output")
 
 
@@ -311,7 +311,7 @@ VERBS = (
     Verb("exec", "run a command in a server, instance or switch", _declare_exec, _exec),
     Verb("test", "prove with real packets who reaches whom", _declare_test, _test, NOT_READY, epilog=STATUSES),
     Verb("cli", "the mininet> prompt on a running lab", _declare_lab, _cli),
-    Verb("graph", "draw fabric and tenants", _declare_graph, _graph, needs_root=False),
+    Verb("graph", "draw fabric and tenants, or export them", _declare_graph, _graph, needs_root=False),
     Verb("doctor", "tell what this machine can and cannot do", _declare_table, _doctor, needs_root=False),
     Verb("controller", "run the controller daemon", _declare_controller, _controller, needs_root=False),
     *(
