@@ -10,7 +10,7 @@ from typing import Any
 import networkx as nx
 import yaml
 
-from topologies.wiring import hosts, links, server_nics, switches
+from topologies.wiring import hosts, links, server_nics, switches, with_servers
 
 GPU = "H100"  # what SimAI takes every server's GPUs for, and its own figures for their NVLink
 NVLINK, NVLINK_LATENCY = "2880Gbps", "0.000025ms"
@@ -82,14 +82,10 @@ def containerlab(graph: nx.MultiGraph, servers: Mapping[str, str] | None = None,
 
 def _named(graph: nx.MultiGraph, servers: Mapping[str, str] | None, instances: Iterable[Mapping[str, str]],
            title: str) -> nx.MultiGraph:
-    """The graph with its hosts called by their servers' names, and the ids of the instances at each."""
-    names = {position: name for name, position in (servers or {}).items()}
-    named = nx.MultiGraph(**graph.graph, **({"lab": title} if title else {}))
-    for name, about in graph.nodes(data=True):
-        named.add_node(names.get(name, name), **about, **({"position": name} if name in names else {}))
-    for lower, upper, cable in graph.edges(data=True):
-        ports = {names.get(node, node): port for node, port in cable["ports"].items()}
-        named.add_edge(names.get(lower, lower), names.get(upper, upper), **{**cable, "ports": ports})
+    """The graph with its hosts called by their servers' names, the ids of the instances at each, and the lab's name."""
+    named = with_servers(graph, servers)
+    if title:
+        named.graph["lab"] = title
     for instance in instances:
         named.nodes[instance["server"]].setdefault("instances", []).append(instance["id"])
     return named

@@ -139,6 +139,19 @@ def links(graph: nx.MultiGraph) -> Iterator[tuple[tuple[str, int], tuple[str, in
         yield (lower, ports[lower]), (upper, ports[upper]), attributes["tier"]
 
 
+def with_servers(graph: nx.MultiGraph, servers: Mapping[str, str] | None) -> nx.MultiGraph:
+    """A copy in which the host positions in use are called by their servers' names (name -> position) and tell their
+    own in `position`."""
+    names = {position: name for name, position in (servers or {}).items()}
+    named = nx.MultiGraph(**graph.graph)
+    for name, about in graph.nodes(data=True):
+        named.add_node(names.get(name, name), **about, **({"position": name} if name in names else {}))
+    for lower, upper, cable in graph.edges(data=True):
+        ports = {names.get(node, node): port for node, port in cable["ports"].items()}
+        named.add_edge(names.get(lower, lower), names.get(upper, upper), **{**cable, "ports": ports})
+    return named
+
+
 def mininet_topo(graph: nx.MultiGraph) -> Any:
     """The fabric as a stock `mininet.topo.Topo`, with explicit addresses, MACs, datapath ids and port numbers.
 

@@ -14,7 +14,8 @@ from controller.model.document import document
 from controller.northbound import labfile
 from controller.northbound.cli import render
 from controller.northbound.cli import verbs as api
-from scripts.overclos import changing, daemon, lifecycle, prove, report, show
+from scripts.overclos import cabling, changing, daemon, lifecycle, prove, report, show
+from scripts.overclos.failure import Failure
 from scripts.overclos.progress import Progress
 from topologies.emulator import doctor
 from topologies.emulator.lab import down, labs
@@ -201,6 +202,24 @@ def _graph(arguments: Arguments) -> int:
     return 0
 
 
+def _cables(arguments: Arguments) -> int:
+    """Of a file the plan, or what is wrong with the cables found; of a running lab always the latter."""
+    if show.is_file(arguments.lab):
+        plan, found = cabling.of_file(Path(arguments.lab), arguments.observed)
+    elif arguments.observed:
+        raise Failure("a running lab's cables are looked at themselves: --observed goes with a lab file")
+    else:
+        plan, found = cabling.of_lab(arguments.lab)
+    if found is None:
+        print(plan, end="")
+        return 0
+    for finding in found:
+        print(finding.text)
+    cables = plan.count("\n") - 1
+    print(f"{len(found)} faults in {cables} planned cables" if found else f"{cables} cables, all as planned")
+    return FAIL if found else PASS
+
+
 def _doctor(arguments: Arguments) -> int:
     found = doctor.checks()
     if arguments.format == "json":
@@ -288,6 +307,12 @@ def _declare_graph(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="instead of standard output")
 
 
+def _declare_cables(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("lab", nargs="?", metavar="LAB|FILE", help="a running lab, which is checked; or a lab file")
+    found = "cables that were found, as lines of node,port,node,port: check them instead of printing the file's plan"
+    parser.add_argument("--observed", type=Path, metavar="CSV", help=found)
+
+
 def _declare_controller(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--fabric", type=daemon.plain_fabric, metavar="KIND,N",
@@ -312,6 +337,8 @@ VERBS = (
     Verb("test", "prove with real packets who reaches whom", _declare_test, _test, NOT_READY, epilog=STATUSES),
     Verb("cli", "the mininet> prompt on a running lab", _declare_lab, _cli),
     Verb("graph", "draw fabric and tenants, or export them", _declare_graph, _graph, needs_root=False),
+    Verb("cables", "print the cable plan, or tell which cables are not so", _declare_cables, _cables, needs_root=False,
+         epilog="Exit status: 0 all is as planned, 1 it is not."),
     Verb("doctor", "tell what this machine can and cannot do", _declare_table, _doctor, needs_root=False),
     Verb("controller", "run the controller daemon", _declare_controller, _controller, needs_root=False),
     *(
