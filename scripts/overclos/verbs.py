@@ -14,7 +14,7 @@ from controller.model.document import document
 from controller.northbound import labfile
 from controller.northbound.cli import render
 from controller.northbound.cli import verbs as api
-from scripts.overclos import cabling, changing, daemon, lifecycle, prove, report, show
+from scripts.overclos import cabling, changing, daemon, entropy, lifecycle, prove, report, show
 from scripts.overclos.failure import Failure
 from scripts.overclos.progress import Progress
 from topologies.emulator import doctor
@@ -22,6 +22,7 @@ from topologies.emulator.lab import down, labs
 
 PASS, FAIL, NOTHING_TO_TEST, NOT_READY = 0, 1, 2, 3  # exit status of `test` and `run`
 COMMAND_NOT_FOUND, SIGNALLED = 127, 128  # as shells have it
+MOST_QUEUE_PAIRS = 1024
 WIDE = 160  # columns of a report that goes to no terminal
 
 STATUSES = (
@@ -220,6 +221,15 @@ def _cables(arguments: Arguments) -> int:
     return FAIL if found else PASS
 
 
+def _entropy(arguments: Arguments) -> int:
+    found = entropy.measure(lifecycle.choose(arguments.lab), arguments.source, arguments.target, arguments.queue_pairs)
+    if arguments.format == "json":
+        print(json.dumps(found, indent=2))
+    else:
+        entropy.render(found, _console())
+    return PASS if all(row["sent"] == row["arrived"] == row["intact"] for row in found) else FAIL
+
+
 def _doctor(arguments: Arguments) -> int:
     found = doctor.checks()
     if arguments.format == "json":
@@ -313,6 +323,21 @@ def _declare_cables(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--observed", type=Path, metavar="CSV", help=found)
 
 
+def _declare_entropy(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--lab", metavar="LAB", help="name of the lab; the only one that is up if left out")
+    parser.add_argument("source", metavar="FROM", help="the instance that sends (red.prod.web1, or just web1)")
+    parser.add_argument("target", metavar="TO", help="an instance of the same subnet")
+    parser.add_argument("--queue-pairs", type=_counts, default=(1, 4, 16, 64), metavar="N,N", help="how many at a time")
+    _declare_table(parser)
+
+
+def _counts(text: str) -> tuple[int, ...]:
+    counts = tuple(int(part) for part in text.split(","))
+    if not all(1 <= count <= MOST_QUEUE_PAIRS for count in counts):
+        raise argparse.ArgumentTypeError(f"use whole numbers from 1 to {MOST_QUEUE_PAIRS}")
+    return counts
+
+
 def _declare_controller(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--fabric", type=daemon.plain_fabric, metavar="KIND,N",
@@ -339,6 +364,8 @@ VERBS = (
     Verb("graph", "draw fabric and tenants, or export them", _declare_graph, _graph, needs_root=False),
     Verb("cables", "print the cable plan, or tell which cables are not so", _declare_cables, _cables, needs_root=False,
          epilog="Exit status: 0 all is as planned, 1 it is not."),
+    Verb("entropy", "tell over how many links RoCEv2 spreads", _declare_entropy, _entropy,
+         epilog="Exit status: 0 every frame arrived with its ICRC intact, 1 one did not."),
     Verb("doctor", "tell what this machine can and cannot do", _declare_table, _doctor, needs_root=False),
     Verb("controller", "run the controller daemon", _declare_controller, _controller, needs_root=False),
     *(
