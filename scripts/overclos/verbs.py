@@ -332,10 +332,10 @@ def _declare_entropy(parser: argparse.ArgumentParser) -> None:
 
 
 def _counts(text: str) -> tuple[int, ...]:
-    counts = tuple(int(part) for part in text.split(","))
-    if not all(1 <= count <= MOST_QUEUE_PAIRS for count in counts):
-        raise argparse.ArgumentTypeError(f"use whole numbers from 1 to {MOST_QUEUE_PAIRS}")
-    return counts
+    parts = text.split(",")
+    if not all(part.isdecimal() and 1 <= int(part) <= MOST_QUEUE_PAIRS for part in parts):
+        raise argparse.ArgumentTypeError(f"{text}: use whole numbers from 1 to {MOST_QUEUE_PAIRS}, such as 1,4,16")
+    return tuple(map(int, parts))
 
 
 def _declare_controller(parser: argparse.ArgumentParser) -> None:
