@@ -41,7 +41,7 @@ def test_pingall_drops_what_has_no_way(
 ) -> None:
     status, script = tmp_path / "status.sock", tmp_path / "mn.script"
     script.write_text("pingall 1\n")  # gives up after a second, not ten
-    test = ["--test", "pingall"] if received == pairs else ["--pre", str(script), "--test", "none"]
+    test = ["--test", "pingall"] if received == pairs else ["--wait", "--post", str(script), "--test", "none"]
     controller = subprocess.Popen(
         ovs.namespace.command(
             sys.executable, "-m", "scripts.overclos.main", "controller", "--fabric", topology,
