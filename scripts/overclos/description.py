@@ -60,13 +60,15 @@ class Outline:
 
 
 def outline(path: Path) -> Outline:
-    """The lab described by the file at `path`; of a file that has neither servers nor tenants, the bare fabric, which
-    may be one that no lab can be made of. Raises LabFileError as `read` does."""
+    """The lab described by the file at `path`, or the bare fabric where no lab can be made of it and the file has
+    neither servers nor tenants. Raises LabFileError as `read` does."""
     document = labfile.load(path)
     data = document.data
     problems = [*document.problems(), *spec.validate(data.get("fabric"))]
     if not problems and not data.keys() & {"servers", "tenants"}:
-        return Outline(document.lab, spec.build(data["fabric"]))
+        graph = spec.build(data["fabric"])
+        if spec.lab_obstacle(graph):
+            return Outline(document.lab, graph)
     description = read(path)
     intent = description.snapshot.intent
     tenants = {vpc.id: vpc.tenant for vpc in intent.vpcs}

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from contextlib import ExitStack
 from selectors import EVENT_READ, DefaultSelector
 
-from topologies.probes.endpoints import PacketSocket
+from topologies.probes.endpoints import PacketSocket, allow_open_files
 from topologies.probes.tokens import Mint
 
 _HEADER = bytes.fromhex("0180c200000e" "020000000001" "88b5")
@@ -23,6 +23,7 @@ def cables(devices: Mapping[str, tuple[str, str]], patience_s: float = PATIENCE_
     that nothing is heard from or at within the time is in no pair. Raises ProbeError when a device is missing."""
     names, mint = list(devices), Mint()
     found: set[frozenset[str]] = set()
+    allow_open_files()
     with ExitStack() as stack, DefaultSelector() as selector:
         opened = {}
         for name, (netns, device) in devices.items():

@@ -109,6 +109,14 @@ def test_every_fabric_is_drawn_and_exported(form, beginning, tmp_path, capsys) -
     assert capsys.readouterr().out.startswith(beginning)
 
 
+def test_a_lab_without_tenants_has_servers_all_the_same(tmp_path, capsys) -> None:
+    file = tmp_path / "lab.yaml"
+    file.write_text("fabric: {kind: zone, pods: 1, racks_per_pod: 1, servers_per_rack: 2, nics_per_server: 1, "
+                    "aggregation_switches: 1}\n")
+    assert main(["cables", str(file)]) == 0
+    assert "server-2,1,rtsw-0-0,2,server\n" in capsys.readouterr().out
+
+
 def test_tenants_on_a_fabric_that_no_lab_can_be_made_of_are_not_left_out_in_silence(tmp_path, capsys) -> None:
     file = tmp_path / "stripe.yaml"
     file.write_text(STRIPE + TENANTS)
