@@ -1,5 +1,6 @@
 """`overclos cables`: the cable plan of a lab, and whether the cables are so."""
 
+import argparse
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -8,6 +9,7 @@ import networkx as nx
 from scripts.overclos.description import outline
 from scripts.overclos.failure import Failure
 from scripts.overclos.lifecycle import LAB_FILE, choose
+from scripts.overclos.show import is_file
 from topologies.cabling import Cable, End, Finding, check, plan_csv, read_csv
 from topologies.emulator.difference import INSTANCE, MANAGEMENT
 from topologies.emulator.growth import settled
@@ -19,30 +21,38 @@ from topologies.probes import wires
 from topologies.wiring import with_servers
 
 
+def declare(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("lab", nargs="?", metavar="LAB|FILE", help="a running lab, which is checked; or a lab file")
+    found = "cables that were found, as lines of node,port,node,port: check them instead of printing the file's plan"
+    parser.add_argument("--observed", type=Path, metavar="CSV", help=found)
+
+
+def tell(name: str | None, observed: Path | None) -> list[Finding]:
+    """Print the plan of a lab file, or what is wrong with the cables found; of a running lab always the latter."""
+    if is_file(name):
+        graph = planned(Path(str(name)))
+        if observed is None:
+            print(plan_csv(graph), end="")
+            return []
+        found = check(graph, _read(observed))
+    elif observed:
+        raise Failure("a running lab's cables are looked at themselves: --observed goes with a lab file")
+    else:
+        lab = choose(name)
+        graph = in_use(planned(lab.directory / LAB_FILE, lab.plan), lab)
+        found = check(graph, observe(lab))
+    for finding in found:
+        print(finding.text)
+    cables = graph.number_of_edges()
+    print(f"{len(found)} faults in {cables} planned cables" if found else f"{cables} cables, all as planned")
+    return found
+
+
 def planned(path: Path, present: LabPlan | None = None) -> nx.MultiGraph:
     """The fabric of a lab file with its servers by name; the links of a running lab keep the ports they have."""
     shown = outline(path)
     graph = settled(shown.graph, present) if present else shown.graph
     return with_servers(graph, shown.servers)
-
-
-def of_file(path: Path, observed: Path | None) -> tuple[str, list[Finding] | None]:
-    """The cable plan of a lab file as CSV; with a file of the cables that were found, what is wrong with them."""
-    graph = planned(path)
-    if observed is None:
-        return plan_csv(graph), None
-    try:
-        cables = read_csv(observed.read_text())
-    except ValueError as error:
-        raise Failure(f"{observed}: {error}") from error
-    return plan_csv(graph), check(graph, cables)
-
-
-def of_lab(name: str | None) -> tuple[str, list[Finding]]:
-    """The cable plan of a running lab, and what is wrong with the cables that frames really take."""
-    lab = choose(name)
-    graph = in_use(planned(lab.directory / LAB_FILE, lab.plan), lab)
-    return plan_csv(graph), check(graph, observe(lab))
 
 
 def in_use(graph: nx.MultiGraph, lab: Lab) -> nx.MultiGraph:
@@ -66,3 +76,10 @@ def _ends(plan: LabPlan) -> Iterator[Device]:
 
 def _end(device: Device) -> End:
     return End(device.node, device.port)
+
+
+def _read(observed: Path) -> list[Cable]:
+    try:
+        return read_csv(observed.read_text())
+    except ValueError as error:
+        raise Failure(f"{observed}: {error}") from error

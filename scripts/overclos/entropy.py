@@ -1,5 +1,6 @@
 """`overclos entropy`: over how many links RoCEv2 between two instances spreads, by number of queue pairs."""
 
+import argparse
 import json
 import subprocess
 import sys
@@ -21,6 +22,22 @@ from topologies.emulator.parts import End, LabPlan
 from topologies.routes import hops
 
 Report = list[dict[str, Any]]
+MOST_QUEUE_PAIRS = 1024
+
+
+def declare(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--lab", metavar="LAB", help="name of the lab; the only one that is up if left out")
+    parser.add_argument("source", metavar="FROM", help="the instance that sends (red.prod.web1, or just web1)")
+    parser.add_argument("target", metavar="TO", help="an instance of the same subnet")
+    parser.add_argument("--queue-pairs", type=_counts, default=(1, 4, 16, 64), metavar="N,N", help="how many at a time")
+    parser.add_argument("--format", choices=("table", "json"), default="table", help="for people or for machines")
+
+
+def _counts(text: str) -> tuple[int, ...]:
+    parts = text.split(",")
+    if not all(part.isdecimal() and 1 <= int(part) <= MOST_QUEUE_PAIRS for part in parts):
+        raise argparse.ArgumentTypeError(f"{text}: use whole numbers from 1 to {MOST_QUEUE_PAIRS}, such as 1,4,16")
+    return tuple(map(int, parts))
 
 
 def measure(lab: Lab, source: str, target: str, queue_pairs: Sequence[int]) -> Report:
@@ -53,6 +70,11 @@ def plan(lab: Lab, source: str, target: str, queue_pairs: Sequence[int]) -> dict
         "hops": [{_name(cable): _place(devices[cable[0]]) for cable in hop} for hop in ways],
         "queue_pairs": list(queue_pairs),
     }
+
+
+def whole(found: Report) -> bool:
+    """Whether every frame arrived with its ICRC intact."""
+    return all(row["sent"] == row["arrived"] == row["intact"] for row in found)
 
 
 def render(found: Report, console: Console) -> None:

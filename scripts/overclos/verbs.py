@@ -15,14 +15,12 @@ from controller.northbound import labfile
 from controller.northbound.cli import render
 from controller.northbound.cli import verbs as api
 from scripts.overclos import cabling, changing, daemon, entropy, lifecycle, prove, report, show
-from scripts.overclos.failure import Failure
 from scripts.overclos.progress import Progress
 from topologies.emulator import doctor
 from topologies.emulator.lab import down, labs
 
 PASS, FAIL, NOTHING_TO_TEST, NOT_READY = 0, 1, 2, 3  # exit status of `test` and `run`
 COMMAND_NOT_FOUND, SIGNALLED = 127, 128  # as shells have it
-MOST_QUEUE_PAIRS = 1024
 WIDE = 160  # columns of a report that goes to no terminal
 
 STATUSES = (
@@ -204,21 +202,7 @@ def _graph(arguments: Arguments) -> int:
 
 
 def _cables(arguments: Arguments) -> int:
-    """Of a file the plan, or what is wrong with the cables found; of a running lab always the latter."""
-    if show.is_file(arguments.lab):
-        plan, found = cabling.of_file(Path(arguments.lab), arguments.observed)
-    elif arguments.observed:
-        raise Failure("a running lab's cables are looked at themselves: --observed goes with a lab file")
-    else:
-        plan, found = cabling.of_lab(arguments.lab)
-    if found is None:
-        print(plan, end="")
-        return 0
-    for finding in found:
-        print(finding.text)
-    cables = plan.count("\n") - 1
-    print(f"{len(found)} faults in {cables} planned cables" if found else f"{cables} cables, all as planned")
-    return FAIL if found else PASS
+    return FAIL if cabling.tell(arguments.lab, arguments.observed) else PASS
 
 
 def _entropy(arguments: Arguments) -> int:
@@ -227,7 +211,7 @@ def _entropy(arguments: Arguments) -> int:
         print(json.dumps(found, indent=2))
     else:
         entropy.render(found, _console())
-    return PASS if all(row["sent"] == row["arrived"] == row["intact"] for row in found) else FAIL
+    return PASS if entropy.whole(found) else FAIL
 
 
 def _doctor(arguments: Arguments) -> int:
@@ -317,27 +301,6 @@ def _declare_graph(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="instead of standard output")
 
 
-def _declare_cables(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("lab", nargs="?", metavar="LAB|FILE", help="a running lab, which is checked; or a lab file")
-    found = "cables that were found, as lines of node,port,node,port: check them instead of printing the file's plan"
-    parser.add_argument("--observed", type=Path, metavar="CSV", help=found)
-
-
-def _declare_entropy(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--lab", metavar="LAB", help="name of the lab; the only one that is up if left out")
-    parser.add_argument("source", metavar="FROM", help="the instance that sends (red.prod.web1, or just web1)")
-    parser.add_argument("target", metavar="TO", help="an instance of the same subnet")
-    parser.add_argument("--queue-pairs", type=_counts, default=(1, 4, 16, 64), metavar="N,N", help="how many at a time")
-    _declare_table(parser)
-
-
-def _counts(text: str) -> tuple[int, ...]:
-    parts = text.split(",")
-    if not all(part.isdecimal() and 1 <= int(part) <= MOST_QUEUE_PAIRS for part in parts):
-        raise argparse.ArgumentTypeError(f"{text}: use whole numbers from 1 to {MOST_QUEUE_PAIRS}, such as 1,4,16")
-    return tuple(map(int, parts))
-
-
 def _declare_controller(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--fabric", type=daemon.plain_fabric, metavar="KIND,N",
@@ -362,9 +325,9 @@ VERBS = (
     Verb("test", "prove with real packets who reaches whom", _declare_test, _test, NOT_READY, epilog=STATUSES),
     Verb("cli", "the mininet> prompt on a running lab", _declare_lab, _cli),
     Verb("graph", "draw fabric and tenants, or export them", _declare_graph, _graph, needs_root=False),
-    Verb("cables", "print the cable plan, or tell which cables are not so", _declare_cables, _cables, needs_root=False,
+    Verb("cables", "print the cable plan, or tell which cables are not so", cabling.declare, _cables, needs_root=False,
          epilog="Exit status: 0 all is as planned, 1 it is not."),
-    Verb("entropy", "tell over how many links RoCEv2 spreads", _declare_entropy, _entropy,
+    Verb("entropy", "tell over how many links RoCEv2 spreads", entropy.declare, _entropy,
          epilog="Exit status: 0 every frame arrived with its ICRC intact, 1 one did not."),
     Verb("doctor", "tell what this machine can and cannot do", _declare_table, _doctor, needs_root=False),
     Verb("controller", "run the controller daemon", _declare_controller, _controller, needs_root=False),
