@@ -66,7 +66,7 @@ class Fleet:
                     self._ports[connection.dpid][port] = down
 
     def aim(self, targets: Mapping[int, Target]) -> frozenset[int]:
-        """What every known switch is to hold; one without target is left alone. Returns the dpids whose target is new."""
+        """What every known switch is to hold; one without target is left alone. Returns those whose target is new."""
         changed = frozenset(dpid for dpid, target in targets.items() if self._targets.get(dpid) != target)
         for dpid in changed:
             self._set_target(dpid, targets[dpid])

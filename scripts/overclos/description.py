@@ -25,6 +25,7 @@ from topologies.emulator.growth import addresses, settled
 from topologies.emulator.openvswitch import resolve_datapath
 from topologies.emulator.parts import LabPlan, Options
 from topologies.emulator.plan import plan
+from topologies.spec import Problem
 
 FIRST_GENERATION = 1
 
@@ -49,12 +50,41 @@ class Present:
     retired: frozenset[tuple[str, str]] = frozenset()
 
 
+@dataclass(frozen=True, slots=True)
+class Outline:
+    """What a drawing or an export shows: `servers` is None where every host position stands for itself."""
+
+    name: str
+    graph: nx.MultiGraph
+    servers: Mapping[str, str] | None = None
+    instances: tuple[Mapping[str, str], ...] = ()
+
+
+def outline(path: Path) -> Outline:
+    """The lab described by the file at `path`, or the bare fabric where no lab can be made of it and the file has
+    neither servers nor tenants. Raises LabFileError as `read` does."""
+    document = labfile.load(path)
+    data = document.data
+    problems = [*document.problems(), *spec.validate(data.get("fabric"))]
+    if not problems and not data.keys() & {"servers", "tenants"}:
+        graph = spec.build(data["fabric"])
+        if spec.lab_obstacle(graph):
+            return Outline(document.lab, graph)
+    description = read(path)
+    intent = description.snapshot.intent
+    tenants = {vpc.id: vpc.tenant for vpc in intent.vpcs}
+    subnets = {port.instance: port.subnet for port in intent.ports}
+    instances = tuple({"id": one.id, "tenant": tenants[one.vpc], "server": one.server, "subnet": subnets[one.id]}
+                      for one in intent.instances)
+    return Outline(description.name, description.graph, dict(description.servers), instances)
+
+
 def read(path: Path, present: Present | None = None) -> Description:
     """The lab described by the file at `path`, as it would be made now, or as `present` would become it. Raises
     LabFileError with all problems of the file."""
     document = labfile.load(path)
     data = document.data
-    physical = spec.validate(data.get("fabric"), data.get("servers"))
+    physical = _physical_problems(data)
     names = None if physical else _server_names(data)
     existing = present.intent if present else Intent()
     tenants = validate(data.get("tenants", {}), names, _mtu(data), existing)
@@ -76,6 +106,13 @@ def read(path: Path, present: Present | None = None) -> Description:
         raise labfile.LabFileError(document.problems_as_text([problem])) from error
     snapshot = Snapshot(FIRST_GENERATION, fabric(graph, lab_plan.mtu, servers), chassis(lab_plan), intent)
     return Description(document.lab, graph, servers, canonical(snapshot), lab_plan)
+
+
+def _physical_problems(data: Mapping[str, Any]) -> list[Problem]:
+    """What is wrong with fabric and servers, and what of a fabric is too much for a lab."""
+    problems = spec.validate(data.get("fabric"), data.get("servers"))
+    obstacle = None if problems else spec.lab_obstacle(spec.build(data["fabric"]))
+    return [*problems, *([obstacle] if obstacle else [])]
 
 
 def _options(section: Mapping[str, Any]) -> Options:

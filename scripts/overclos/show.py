@@ -13,14 +13,18 @@ from controller.model.codec import to_json
 from controller.model.snapshot import Snapshot
 from scripts.overclos import intent, ready
 from scripts.overclos.agent import told
-from scripts.overclos.description import read
+from scripts.overclos.description import outline, read
 from scripts.overclos.lifecycle import LAB_FILE, alive, choose, snapshot
 from topologies.draw import dot, mermaid, svg
 from topologies.emulator.doctor import Check
 from topologies.emulator.lab import Lab
 from topologies.emulator.parts import LabPlan
+from topologies.exports import containerlab, graphml, node_link, simai
 
-DRAWINGS = {"svg": svg, "dot": dot, "mermaid": mermaid}
+FORMATS = {
+    "svg": svg, "dot": dot, "mermaid": mermaid, "json": node_link, "graphml": graphml, "simai": simai,
+    "containerlab": containerlab,
+}  # fmt: skip
 
 
 def is_file(name: str | None) -> bool:
@@ -131,19 +135,10 @@ def print_checks(checks: Iterable[Check], console: Console) -> None:
 
 
 def drawing(name: str | None, form: str) -> str:
-    """A picture of a lab (running, or of a file) as SVG, dot or Mermaid text."""
-    if is_file(name):
-        path = Path(str(name))
-    else:
-        path = choose(name).directory / LAB_FILE
-    description = read(path)
-    tenants = {vpc.id: vpc.tenant for vpc in description.snapshot.intent.vpcs}
-    subnets = {port.instance: port.subnet for port in description.snapshot.intent.ports}
-    instances = [
-        {"id": one.id, "tenant": tenants[one.vpc], "server": one.server, "subnet": subnets[one.id]}
-        for one in description.snapshot.intent.instances
-    ]
-    return DRAWINGS[form](description.graph, dict(description.servers), instances, title=description.name)
+    """A lab (running, or of a file) in one of FORMATS."""
+    path = Path(str(name)) if is_file(name) else choose(name).directory / LAB_FILE
+    shown = outline(path)
+    return FORMATS[form](shown.graph, shown.servers, shown.instances, title=shown.name)
 
 
 def _table(title: str, columns: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> Table:

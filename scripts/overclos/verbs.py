@@ -14,7 +14,7 @@ from controller.model.document import document
 from controller.northbound import labfile
 from controller.northbound.cli import render
 from controller.northbound.cli import verbs as api
-from scripts.overclos import changing, checking, daemon, intent, lifecycle, prove, report, show
+from scripts.overclos import cabling, changing, checking, daemon, entropy, intent, lifecycle, prove, report, show
 from scripts.overclos.progress import Progress
 from topologies.emulator import doctor
 from topologies.emulator.lab import Lab, down, labs
@@ -223,6 +223,19 @@ def _graph(arguments: Arguments) -> int:
     return 0
 
 
+def _cables(arguments: Arguments) -> int:
+    return FAIL if cabling.tell(arguments.lab, arguments.observed) else PASS
+
+
+def _entropy(arguments: Arguments) -> int:
+    found = entropy.measure(lifecycle.choose(arguments.lab), arguments.source, arguments.target, arguments.queue_pairs)
+    if arguments.format == "json":
+        print(json.dumps(found, indent=2))
+    else:
+        entropy.render(found, _console())
+    return PASS if entropy.whole(found) else FAIL
+
+
 def _doctor(arguments: Arguments) -> int:
     found = doctor.checks()
     if arguments.format == "json":
@@ -313,7 +326,7 @@ def _declare_exec(parser: argparse.ArgumentParser) -> None:
 
 def _declare_graph(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("lab", nargs="?", metavar="LAB|FILE", help="a running lab, or a lab file")
-    parser.add_argument("--format", choices=tuple(show.DRAWINGS), default="svg", help="language")
+    parser.add_argument("--format", choices=tuple(show.FORMATS), default="svg", help="a picture, or data")
     parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="instead of standard output")
 
 
@@ -347,7 +360,11 @@ VERBS = (
     Verb("exec", "run a command in a server, instance or switch", _declare_exec, _exec),
     Verb("test", "prove with real packets who reaches whom", _declare_test, _test, NOT_READY, epilog=STATUSES),
     Verb("cli", "the mininet> prompt on a running lab", _declare_lab, _cli),
-    Verb("graph", "draw fabric and tenants", _declare_graph, _graph, needs_root=False),
+    Verb("graph", "draw fabric and tenants, or export them", _declare_graph, _graph, needs_root=False),
+    Verb("cables", "print the cable plan, or tell which cables are not so", cabling.declare, _cables, needs_root=False,
+         epilog="Exit status: 0 all is as planned, 1 it is not."),
+    Verb("entropy", "tell over how many links RoCEv2 spreads", entropy.declare, _entropy,
+         epilog="Exit status: 0 every frame arrived with its ICRC intact, 1 one did not."),
     Verb("doctor", "tell what this machine can and cannot do", _declare_table, _doctor, needs_root=False),
     Verb("agent", "start the lab's agent if it does not run", _declare_lab, _agent, epilog=AGENT),
     Verb("controller", "run the controller daemon", _declare_controller, _controller, needs_root=False),
