@@ -92,6 +92,7 @@ class Daemon:
             if time.monotonic() > begun + _SLICE_S:
                 eventlet.sleep(0)  # echo requests of other switches must not wait
                 begun = time.monotonic()
+        self._progress.arrivals.heard(self._fleet)
         if self._progress.settled:
             self.feed.confirm(complete=not self._progress.awaited())
 
@@ -152,13 +153,12 @@ class Daemon:
         self._compiled = observed, blind
         self._progress.because, self._progress.waiting = program.because, program.waiting
         self._progress.plugged = observed.plugged
-        self._fleet.aim(
-            {
-                dpid: Target(snapshot.generation, flows, flows.version, program.tables.get(dpid, {}))
-                for dpid, flows in program.flows.items()
-                if dpid not in blind
-            }
-        )
+        targets = {
+            dpid: Target(snapshot.generation, flows, flows.version, program.tables.get(dpid, {}))
+            for dpid, flows in program.flows.items()
+            if dpid not in blind
+        }
+        self._progress.arrivals.compiled(observed.plugged, self._fleet.aim(targets))
 
     def _patience(self) -> float:
         waits = [_TICK_S]

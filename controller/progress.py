@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from controller.arrivals import Arrivals
 from controller.model.snapshot import Snapshot
 from controller.southbound.chassis import Plugs
 from controller.southbound.fleet import Fleet
@@ -34,6 +35,7 @@ class Progress:
     because: Callable[[], Mapping[int, str]] = dict
     plugs: dict[str, Plugs] = field(default_factory=dict)
     problems: dict[str, str] = field(default_factory=dict)
+    arrivals: Arrivals = field(default_factory=Arrivals)
 
     def follow(self, snapshot: Snapshot) -> None:
         """Takes over a snapshot as the one in force."""

@@ -12,6 +12,9 @@ def realizations(progress: Progress) -> dict[str, Realization]:
     refused: dict[int, dict[str, str]] = defaultdict(dict)
     for dpid, name, text in progress.refused():
         refused[dpid].setdefault(name, text)
+    arriving: dict[str, set[str]] = defaultdict(set)
+    for server, port in progress.arrivals:
+        arriving[server].add(port)
     dpids = {chassis.int_dpid: chassis.name for chassis in progress.snapshot.chassis} if progress.snapshot else {}
     told = {}
     for dpid, name in progress.names.items():
@@ -24,5 +27,6 @@ def realizations(progress: Progress) -> dict[str, Realization]:
         if chassis in progress.problems:
             error = error or progress.problems[chassis]
         generation = connection.session.realized if connection else None
-        told[name] = Realization(dpid, generation or 0, error, errors, progress.waiting.get(chassis or "", frozenset()))
+        waiting = progress.waiting.get(chassis or "", frozenset()) | arriving.get(chassis or "", set())
+        told[name] = Realization(dpid, generation or 0, error, errors, waiting)
     return told

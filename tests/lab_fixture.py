@@ -61,8 +61,9 @@ def running(file: Path) -> Iterator[Lab]:
         yield lab
         found = checking.check(lab.name)
         assert found["ok"], found
-        assert_as_compiled(lab)
-        assert lab.status()["problems"] == []
+        now = Lab.attach(lab.name)  # others may have changed it
+        assert_as_compiled(now)
+        assert now.status()["problems"] == []
     finally:
         lab.down()
 

@@ -13,6 +13,7 @@ import networkx as nx
 from topologies.wiring import hosts, links, switches
 
 MOST_NODES = 32   # of a kind side by side: more hosts are drawn as one per switch, more switches as one per pod
+MOST_CABLES = 400  # between switches drawn one by one; with more, they are merged as if there were too many of them
 MOST_BLOCKS = 16  # pods side by side once their switches are merged: of more, those in the middle are drawn as one
 
 COLOURS = {
@@ -123,13 +124,15 @@ def _grouping(graph: nx.MultiGraph) -> dict[str, str]:
     racks = [node for node in switches(graph) if graph.nodes[node]["tier"] == 1]
     blocks = _blocks(graph, racks)
     counts = Counter(kind for _, kind in graph.nodes(data="kind"))
-    most = MOST_NODES if len(racks) <= MOST_NODES else MOST_BLOCKS
+    pairs = {frozenset(ends) for ends in graph.edges() if all(graph.nodes[end]["tier"] for end in ends)}
+    crowded = len(racks) > MOST_NODES or len(pairs) > MOST_CABLES
+    most = MOST_BLOCKS if crowded else MOST_NODES
     many = {kind for kind, count in counts.items() if count > most}
     grouping = {}
     for node, kind in graph.nodes(data="kind"):
         if node not in blocks:
             grouping[node] = kind if kind in many else node
-        elif len(racks) > MOST_NODES:
+        elif crowded:
             grouping[node] = f"{blocks[node]}/{kind}"
         else:
             grouping[node] = f"{_rack(graph, node)}/{kind}" if kind == "host" and kind in many else node

@@ -18,11 +18,12 @@ import networkx as nx
 if __name__ == "builtins":  # mn exec()s the file: no __file__, and the checkout is not on its path
     sys.path.append(os.path.abspath(os.path.join(sys._getframe().f_code.co_filename, "..", "..")))
 
-from topologies.wiring import Parameter, add_host, add_link, add_switch, require, stock
+from topologies.wiring import (MOST_UPPER, Parameter, add_host, add_link, add_switch, leaf_network, require, stock,
+                               upper_address)
 
 PARAMETERS = (
     Parameter("leaves", "leaf switches", 1, 255 * 256 - 1),                        # 10.0.1.0/24 to 10.254.255.0/24
-    Parameter("spines", "spine switches", 1, 256 * 256 - 2),                       # 10.255.0.1 to 10.255.255.254
+    Parameter("spines", "spine switches", 1, MOST_UPPER),
     Parameter("servers_per_leaf", "host positions at each leaf switch", 1, 253),   # .2 to .254
 )
 
@@ -36,7 +37,7 @@ def leaf_spine(leaves: int, spines: int, servers_per_leaf: int) -> nx.MultiGraph
     require(PARAMETERS, sizes)
     graph = nx.MultiGraph(kind="leaf-spine", **sizes)
     for spine in range(1, spines + 1):
-        add_switch(graph, f"spine-{spine}", f"10.255.{spine // 256}.{spine % 256}", kind="spine", tier=2)
+        add_switch(graph, f"spine-{spine}", upper_address(2, spine), kind="spine", tier=2)
     for leaf in range(1, leaves + 1):
         _add_leaf(graph, leaf, spines, servers_per_leaf)
     for leaf in range(1, leaves + 1):
@@ -50,7 +51,7 @@ def host_count(leaves: int, spines: int, servers_per_leaf: int) -> int:
 
 
 def _add_leaf(graph: nx.MultiGraph, leaf: int, spines: int, servers_per_leaf: int) -> None:
-    name, network = f"leaf-{leaf}", _network(leaf)
+    name, network = f"leaf-{leaf}", leaf_network(leaf)
     add_switch(graph, name, f"{network}.1", kind="leaf", tier=1, prefix=f"{network}.0/24")
     for spine in range(1, spines + 1):
         add_link(graph, "spine", (name, servers_per_leaf + spine), (f"spine-{spine}", leaf))
@@ -59,13 +60,8 @@ def _add_leaf(graph: nx.MultiGraph, leaf: int, spines: int, servers_per_leaf: in
 def _add_hosts(graph: nx.MultiGraph, leaf: int, servers_per_leaf: int) -> None:
     for port in range(1, servers_per_leaf + 1):
         host = f"h{(leaf - 1) * servers_per_leaf + port}"
-        add_host(graph, host, f"{_network(leaf)}.{port + 1}")
+        add_host(graph, host, f"{leaf_network(leaf)}.{port + 1}")
         add_link(graph, "server", (host, 1), (f"leaf-{leaf}", port))
-
-
-def _network(leaf: int) -> str:
-    """The first three bytes of a leaf's addresses."""
-    return f"10.{leaf // 256}.{leaf % 256}"
 
 
 topos = {"leafspine": lambda leaves=4, spines=2, servers_per_leaf=2:

@@ -21,11 +21,14 @@ CARD_GAP, CARD_PAD, RACK_GAP = 16, 10, 8
 TIER_HEIGHT, SWITCH, SERVER = 106, 28, 36
 LANE_GAP, CHIP, CHIP_GAP, LANE_PAD = 12, 20, 4, 9
 CARD_FOOT = 24                         # of a card, for its name
+LEGEND = 156                           # of an entry of the legend, right of the header
 GLYPH = 0.67                           # average width of a bold letter, in font sizes
 CHIPS = 4                              # instances of one tenant at one server drawn one by one
 
-FILLS = {"core": "#1e293b", "spine": "#1e293b", "agg": "#3b4a63", "edge": "#5b6b85", "leaf": "#5b6b85"}
-TIER_NAMES = {"core": "core", "spine": "spine", "agg": "aggregation", "edge": "edge", "leaf": "leaf", "host": "servers"}
+FILLS = {**dict.fromkeys(("core", "spine", "atsw"), "#1e293b"), **dict.fromkeys(("agg", "ctsw"), "#3b4a63"),
+         **dict.fromkeys(("edge", "leaf", "tor", "rtsw"), "#5b6b85")}
+TIER_NAMES = {"agg": "aggregation", "atsw": "aggregation", "ctsw": "cluster", "rtsw": "rack", "tor": "ToR",
+              "host": "servers"}
 INK, MUTED, CABLE, CARD, EDGE = "#0f172a", "#64748b", "#94a3b8", "#f1f5f9", "#e2e8f0"
 FONT = "Inter, 'Segoe UI', 'Helvetica Neue', Helvetica, Arial, 'DejaVu Sans', sans-serif"
 NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -66,7 +69,8 @@ def svg(graph: nx.MultiGraph, servers: Mapping[str, str] | None = None, instance
     shown = diagram(graph, servers, instances)
     boxes = _place(shown)
     lanes = _lanes(shown, boxes)
-    right = max(_span(boxes.values())[1] + CARD_PAD, MARGIN + len(shown.caption) * 12 * GLYPH)
+    caption = MARGIN + len(shown.caption) * 12 * GLYPH + (0 if title else LEGEND)  # without title it is in its line
+    right = max(_span(boxes.values())[1] + CARD_PAD, caption)
     bottom = max(box.bottom for box in [*boxes.values(), *lanes.values()])
     width, height = math.ceil(right + MARGIN), math.ceil(bottom + CARD_PAD + MARGIN)
     body = [
@@ -172,7 +176,7 @@ def _header(shown: Diagram, title: str, right: float) -> Iterator[str]:
         colour = next(iter(shown.colours().values()))
         yield _line((x - 28, MARGIN + 10), (x, MARGIN + 10), f'stroke="{colour}" stroke-width="3"')
         yield _label("VXLAN overlay", x - 38, MARGIN + 14, Lettering(11, MUTED, anchor="end"))
-        x -= 156
+        x -= LEGEND
     yield _line((x - 28, MARGIN + 10), (x, MARGIN + 10), f'stroke="{CABLE}" stroke-width="1.6"')
     yield _label("fabric link", x - 38, MARGIN + 14, Lettering(11, MUTED, anchor="end"))
 
@@ -180,7 +184,7 @@ def _header(shown: Diagram, title: str, right: float) -> Iterator[str]:
 def _tier_names(shown: Diagram, boxes: Mapping[str, Box]) -> Iterator[str]:
     for tier, members in groupby(sorted(shown.groups, key=lambda group: -group.tier), key=lambda group: group.tier):
         first = next(members)
-        name = "hosts" if not tier and shown.servers is None else TIER_NAMES[first.kind]
+        name = "hosts" if not tier and shown.servers is None else TIER_NAMES.get(first.kind, first.kind)
         box = boxes[first.name]
         yield _label(name, MARGIN, box.y + box.height / 2 + 4, Lettering(12, MUTED, 600, "start"))
 
@@ -208,11 +212,12 @@ def _cables(shown: Diagram, boxes: Mapping[str, Box]) -> Iterator[str]:
     """Links as curves that leave and enter upright; drawn thinner where there are many."""
     width = 1.6 if len(shown.cables) <= 80 else 0.9
     yield f'<g fill="none" stroke="{CABLE}" stroke-width="{width}" stroke-opacity="0.8">'
-    for lower, upper in shown.cables:
+    for (lower, upper), count in shown.cables.items():
         start, end = boxes[upper], boxes[lower]
         bend = (end.y - start.bottom) * 0.4
         yield (f'<path d="M{start.x:.1f} {start.bottom:.1f}C{start.x:.1f} {start.bottom + bend:.1f} '
-               f'{end.x:.1f} {end.y - bend:.1f} {end.x:.1f} {end.y:.1f}"/>')
+               f'{end.x:.1f} {end.y - bend:.1f} {end.x:.1f} {end.y:.1f}"'
+               + (f"><title>{count} cables</title></path>" if count > 1 else "/>"))
     yield "</g>"
 
 

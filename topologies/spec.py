@@ -3,16 +3,15 @@ and placement it describes. Input is plain data, as YAML or JSON yields it; ever
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
 from difflib import get_close_matches
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import networkx as nx
 
-from topologies import fattree, leafspine
-from topologies.wiring import FabricError, Parameter, hosts
+from topologies.kinds import KINDS, Kind
+from topologies.wiring import FabricError, Parameter, hosts, server_nics
 
 DEFAULT_MTU = 9216
 DATAPATHS = ("auto", "user", "kernel")
@@ -32,25 +31,6 @@ class Problem(NamedTuple):
     hint: str
 
 
-@dataclass(frozen=True, slots=True)
-class Kind:
-    """A kind of fabric as the lab file knows it. `build` and `host_count` take its parameters by name."""
-
-    parameters: tuple[Parameter, ...]
-    link_tiers: tuple[str, ...]
-    switch_name: str
-    build: Callable[..., nx.MultiGraph]
-    host_count: Callable[..., int]
-
-
-KINDS: Mapping[str, Kind] = {
-    "fat-tree": Kind(fattree.PARAMETERS, ("server", "edge", "core"), r"(edge|agg|core)-\d+-\d+",
-                     fattree.fat_tree, fattree.host_count),
-    "leaf-spine": Kind(leafspine.PARAMETERS, ("server", "spine"), r"(leaf|spine)-\d+",
-                       leafspine.leaf_spine, leafspine.host_count),
-}
-
-
 def validate(fabric: object, servers: object = None) -> list[Problem]:
     """Every problem of the two sections, of any type whatsoever, at once; `None` is an absent section."""
     problems = list(_fabric_problems(fabric))
@@ -64,7 +44,12 @@ def build(fabric: Mapping[str, Any]) -> nx.MultiGraph:
     kind = _kind(fabric)
     if kind is None:
         raise FabricError("kind", f"there is no fabric {fabric.get('kind')!r}", f"use {_alternatives(KINDS)}")
-    return kind.build(**{parameter.name: fabric.get(parameter.name) for parameter in kind.parameters})
+    graph = kind.build(**_sizes(kind, fabric))
+    rates = fabric.get("link_rates_mbps") or {}
+    for _, _, cable in graph.edges(data=True):
+        if cable["tier"] in rates:
+            cable["rate_mbps"] = rates[cable["tier"]]
+    return graph
 
 
 def servers(graph: nx.MultiGraph, section: Mapping[str, Any] | None = None,
@@ -88,6 +73,18 @@ def servers(graph: nx.MultiGraph, section: Mapping[str, Any] | None = None,
             taken.add(position)
     free = (position for position in positions if position not in taken)
     return {name: fixed[name] if name in fixed else next(free) for name in section}
+
+
+def lab_obstacle(graph: nx.MultiGraph) -> Problem | None:
+    """Why no lab can be made of a fabric, if so: a server has one VTEP with one address on one cable so far."""
+    ways = "look at it with `overclos graph` and `overclos cables`, or run it under `mn`"
+    for server, nics in server_nics(graph).items():
+        if len(nics) > 1:
+            return Problem(("fabric",), f"{server} has {len(nics)} NICs, and in a lab a server has one", ways)
+        if graph.degree(nics[0]) > 1:
+            message = f"the NIC of {server} has {graph.degree(nics[0])} ports, and in a lab a server has one cable"
+            return Problem(("fabric",), message, ways)
+    return None
 
 
 def mtu(fabric: Mapping[str, Any]) -> int:
@@ -127,9 +124,13 @@ def _kind_schema(name: str, kind: Kind) -> dict[str, Any]:
 
 
 def _number_schema(parameter: Parameter) -> dict[str, Any]:
-    even = {"multipleOf": 2} if parameter.even else {}
-    return {"type": "integer", "minimum": parameter.lowest, "maximum": parameter.highest, **even,
-            "description": parameter.meaning}
+    limits: dict[str, Any] = {"type": "integer", "minimum": parameter.lowest, "maximum": parameter.highest}
+    if parameter.even:
+        limits["multipleOf"] = 2
+    if parameter.power_of_two:
+        powers = (1 << shift for shift in range(parameter.highest.bit_length()))
+        limits["enum"] = [power for power in powers if parameter.lowest <= power <= parameter.highest]
+    return {**limits, "description": parameter.meaning}
 
 
 def _fabric_problems(fabric: object) -> Iterator[Problem]:
@@ -146,11 +147,7 @@ def _fabric_problems(fabric: object) -> Iterator[Problem]:
         return
     known = ["kind", *(parameter.name for parameter in kind.parameters), "mtu", "link_rates_mbps", "datapath"]
     yield from _unknown_keys(path, fabric, known)
-    for parameter in kind.parameters:
-        if parameter.name in fabric:
-            yield from _number_problems(path, parameter, fabric[parameter.name])
-        else:
-            yield Problem((*path, parameter.name), "is missing", f"{parameter.meaning}; {parameter.allowed}")
+    yield from _size_problems(path, kind, fabric)
     if "mtu" in fabric:
         yield from _number_problems(path, MTU, fabric["mtu"])
     if fabric.get("datapath", "auto") not in DATAPATHS:
@@ -158,6 +155,26 @@ def _fabric_problems(fabric: object) -> Iterator[Problem]:
                       f"use {_alternatives(DATAPATHS)}")
     if "link_rates_mbps" in fabric:
         yield from _rate_problems((*path, "link_rates_mbps"), kind, fabric["link_rates_mbps"])
+
+
+def _size_problems(path: tuple[str | int, ...], kind: Kind, fabric: Mapping[Any, Any]) -> Iterator[Problem]:
+    """Of each parameter by itself; where these are right, of all of them together."""
+    problems: list[Problem] = []
+    for parameter in kind.parameters:
+        if parameter.name in fabric:
+            problems += _number_problems(path, parameter, fabric[parameter.name])
+        else:
+            problems.append(Problem((*path, parameter.name), "is missing", f"{parameter.meaning}; {parameter.allowed}"))
+    yield from problems
+    if not problems:
+        try:
+            kind.check(**_sizes(kind, fabric))
+        except FabricError as error:
+            yield Problem((*path, error.parameter), error.message, error.hint)
+
+
+def _sizes(kind: Kind, fabric: Mapping[Any, Any]) -> dict[str, Any]:
+    return {parameter.name: fabric.get(parameter.name) for parameter in kind.parameters}
 
 
 def _kind(fabric: Mapping[Any, Any]) -> Kind | None:
@@ -245,8 +262,10 @@ def _host_count(fabric: object) -> int | None:
     kind = _kind(fabric) if isinstance(fabric, Mapping) else None
     if not isinstance(fabric, Mapping) or kind is None:
         return None
-    sizes = {parameter.name: fabric.get(parameter.name) for parameter in kind.parameters}
-    if any(True for parameter in kind.parameters for _ in _number_problems((), parameter, sizes[parameter.name])):
+    sizes = _sizes(kind, fabric)
+    try:
+        kind.require(sizes)
+    except FabricError:
         return None
     return kind.host_count(**sizes)
 

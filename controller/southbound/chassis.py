@@ -41,11 +41,15 @@ class ChassisNews:
     problem: str | None = None
 
 
-def plugs(tables: Tables, dpid: int) -> Plugs:
-    """The logical ports on the bridge with this datapath id."""
+def plugs(tables: Tables, dpid: int) -> Plugs | None:
+    """The logical ports on the bridge with this datapath id; None if there is no such bridge. So it is for a moment
+    when ovsdb-server was started again: ovs-vswitchd comes back to it and says which bridge is which."""
     plugged: dict[str, int] = {}
     errors: dict[str, str] = {}
-    for interface in _interfaces(tables, f"{dpid:016x}"):
+    bridge = _bridge(tables, f"{dpid:016x}")
+    if bridge is None:
+        return None
+    for interface in _interfaces(tables, bridge):
         port_id = mapping(interface["external_ids"]).get("iface-id")
         if port_id is None:
             continue
@@ -58,13 +62,15 @@ def plugs(tables: Tables, dpid: int) -> Plugs:
     return Plugs(plugged, errors)
 
 
-def _interfaces(tables: Tables, datapath_id: str) -> Iterator[Mapping[str, Any]]:
-    for bridge in tables["Bridge"].values():
-        if datapath_id in atoms(bridge["datapath_id"]):
-            for port in atoms(bridge["ports"]):
-                for interface in atoms(tables["Port"].get(port, {}).get("interfaces", ["set", []])):
-                    if interface in tables["Interface"]:
-                        yield tables["Interface"][interface]
+def _bridge(tables: Tables, datapath_id: str) -> Mapping[str, Any] | None:
+    return next((one for one in tables["Bridge"].values() if datapath_id in atoms(one["datapath_id"])), None)
+
+
+def _interfaces(tables: Tables, bridge: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    for port in atoms(bridge["ports"]):
+        for interface in atoms(tables["Port"].get(port, {}).get("interfaces", ["set", []])):
+            if interface in tables["Interface"]:
+                yield tables["Interface"][interface]
 
 
 class ChassisWatch:
@@ -96,7 +102,8 @@ class ChassisWatch:
         try:
             tables = database.monitor(_COLUMNS)
             while True:
-                self._tell(plugs(tables, self.chassis.int_dpid))
+                seen = plugs(tables, self.chassis.int_dpid)
+                self._tell(seen, None if seen else f"no bridge has the datapath id {self.chassis.int_dpid:016x} yet")
                 apply(tables, database.next_update())
         finally:
             database.close()

@@ -65,17 +65,18 @@ class Fleet:
                 if self._live.get(connection.dpid) is connection and port < RESERVED_PORTS:
                     self._ports[connection.dpid][port] = down
 
-    def aim(self, targets: Mapping[int, Target]) -> None:
-        """What every known switch is to hold. A dpid without target gets nothing, and loses nothing."""
-        for dpid, target in targets.items():
-            if self._targets.get(dpid) != target:
-                self._set_target(dpid, target)
+    def aim(self, targets: Mapping[int, Target]) -> frozenset[int]:
+        """What every known switch is to hold; one without target is left alone. Returns those whose target is new."""
+        changed = frozenset(dpid for dpid, target in targets.items() if self._targets.get(dpid) != target)
+        for dpid in changed:
+            self._set_target(dpid, targets[dpid])
         for dpid in self._targets.keys() - targets.keys():
             del self._targets[dpid]
         for dpid in self.strangers - self._strangers:
             text = f"switch {dpid:#x} at {self._live[dpid].peer} is not in the snapshot: nothing is sent to it"
             self._complaints.warn(LOG, "strangers", text)
         self._strangers = set(self.strangers)
+        return changed
 
     def advance(self) -> Iterator[None]:
         """Sends what is due, one switch after another; between two steps others may run."""

@@ -12,14 +12,17 @@ from controller.model.difference import difference as model_difference
 from controller.model.kinds import KINDS
 from controller.model.placement import Observed
 from controller.model.snapshot import Snapshot
-from controller.northbound.store import Contents
+from controller.northbound.store import Conflict, Contents
 from controller.verify.matrix import Probe
 from scripts.overclos import intent, prove
 from scripts.overclos.description import Description, Present, read
 from topologies.emulator.difference import difference, lines
 from topologies.emulator.change import Changes
+from topologies.emulator.errors import LabChanged
 from topologies.emulator.lab import Lab
 from topologies.emulator.parts import LabPlan
+
+_ATTEMPTS = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,15 +56,33 @@ def describe(proposal: Proposal) -> Iterator[str]:
         yield from (f"  - {flow_text(flow, tables, with_cookie=False)}" for flow in delta.removed)
 
 
-def carry_out(proposal: Proposal, progress: Callable[[str], None], action: str) -> tuple[Changes, int]:
-    """Change what is built, then the intent; the cables that were touched and the intent's generation."""
-    changes = proposal.lab.change(proposal.wanted.plan, progress)
-    return changes, intent.commit(proposal.lab, proposal.wanted.snapshot, action)
+def carry_out(
+    proposal: Proposal, path: Path, progress: Callable[[str], None]
+) -> tuple[list[Changes], int]:
+    """Change what is built, then the intent, in one step for everybody else; what was touched and the intent's
+    generation. When others changed lab or store since it was proposed, it is proposed anew. Raises Conflict when
+    somebody changes the store all the time."""
+    done: list[Changes] = []
+    # The agent must not see instances that are built and not in the store, or the other way round: it would put that
+    # right. If we end in between, it does.
+    with proposal.lab.alone():
+        for left in reversed(range(_ATTEMPTS)):
+            try:
+                done.append(proposal.lab.change(proposal.wanted.plan, progress))
+                action = f"apply {path}"
+                return done, intent.commit(proposal.lab, proposal.contents, proposal.wanted.snapshot, action)
+            except (LabChanged, Conflict) as other:
+                if not left:
+                    raise
+                progress(f"somebody else was faster, looking again: {other.message}")
+                proposal = propose(Lab.attach(proposal.lab.name), path)
+    raise AssertionError("no attempt was made")
 
 
-def probe(lab: Lab, snapshot: Snapshot, changes: Changes, progress: Callable[[str], None]) -> prove.Run:
+def probe(lab: Lab, snapshot: Snapshot, changes: list[Changes], progress: Callable[[str], None]) -> prove.Run:
     """Probe every pair of instances that a touched or neighbouring cable concerns."""
-    near = {end.node for cable in (*changes.touched, *changes.neighbours) for end in (cable.a, cable.b)}
+    cables = (cable for each in changes for cable in (*each.touched, *each.neighbours))
+    near = {end.node for cable in cables for end in (cable.a, cable.b)}
     servers = {one.id: one.server for one in snapshot.intent.instances}
     concerned = {
         port.id for port in snapshot.intent.ports if port.instance in near or servers[port.instance] in near

@@ -3,38 +3,31 @@
 import argparse
 import os
 import sys
-from collections.abc import Callable
 from typing import NoReturn
-
-import networkx as nx
 
 from controller.model.codec import to_json
 from controller.model.fabric import Fabric
 from controller.model.snapshot import Snapshot
 from scripts.overclos.failure import Failure
 from scripts.overclos.handover import fabric
-from topologies import fattree, leafspine
+from topologies.kinds import KINDS
 from topologies.spec import DEFAULT_MTU
-from topologies.wiring import FabricError, Parameter
+from topologies.wiring import FabricError
 
-# By the names of `mn --topo`.
-BUILDERS: dict[str, tuple[Callable[..., nx.MultiGraph], tuple[Parameter, ...]]] = {
-    "fattree": (fattree.fat_tree, fattree.PARAMETERS),
-    "leafspine": (leafspine.leaf_spine, leafspine.PARAMETERS),
-}
+STOCK = {kind.topo: kind for kind in KINDS.values()}  # by the names of `mn --topo`
 
 
 def plain_fabric(text: str) -> Fabric:
     """`fattree,4` or `leafspine,4,2,2`, as `mn --topo` takes them, with a plain host at every position."""
     kind, *numbers = text.split(",")
-    if kind not in BUILDERS:
-        raise argparse.ArgumentTypeError(f"no fabric {kind!r} (use {' or '.join(BUILDERS)}, for example fattree,4)")
-    build, parameters = BUILDERS[kind]
+    if kind not in STOCK:
+        raise argparse.ArgumentTypeError(f"no fabric {kind!r} (use {' or '.join(STOCK)}, for example fattree,4)")
+    parameters = STOCK[kind].parameters
     if len(numbers) != len(parameters) or not all(number.isdecimal() for number in numbers):
         names = ",".join(parameter.name.upper() for parameter in parameters)
         raise argparse.ArgumentTypeError(f"{text}: say {kind},{names} with whole numbers")
     try:
-        return fabric(build(*(int(number) for number in numbers)), DEFAULT_MTU)
+        return fabric(STOCK[kind].build(*(int(number) for number in numbers)), DEFAULT_MTU)
     except FabricError as error:
         raise argparse.ArgumentTypeError(f"{text}: {error}") from error
 

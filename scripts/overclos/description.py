@@ -18,12 +18,14 @@ from controller.model.snapshot import Intent, Snapshot
 from controller.model.validate import validate
 from controller.northbound import labfile
 from scripts.overclos.handover import chassis, fabric
+from scripts.overclos.instances import specs
 from topologies import spec
 from topologies.emulator.errors import PlanError
 from topologies.emulator.growth import addresses, settled
 from topologies.emulator.openvswitch import resolve_datapath
-from topologies.emulator.parts import InstanceSpec, LabPlan, Options, PortSpec
+from topologies.emulator.parts import LabPlan, Options
 from topologies.emulator.plan import plan
+from topologies.spec import Problem
 
 FIRST_GENERATION = 1
 
@@ -48,12 +50,41 @@ class Present:
     retired: frozenset[tuple[str, str]] = frozenset()
 
 
+@dataclass(frozen=True, slots=True)
+class Outline:
+    """What a drawing or an export shows: `servers` is None where every host position stands for itself."""
+
+    name: str
+    graph: nx.MultiGraph
+    servers: Mapping[str, str] | None = None
+    instances: tuple[Mapping[str, str], ...] = ()
+
+
+def outline(path: Path) -> Outline:
+    """The lab described by the file at `path`, or the bare fabric where no lab can be made of it and the file has
+    neither servers nor tenants. Raises LabFileError as `read` does."""
+    document = labfile.load(path)
+    data = document.data
+    problems = [*document.problems(), *spec.validate(data.get("fabric"))]
+    if not problems and not data.keys() & {"servers", "tenants"}:
+        graph = spec.build(data["fabric"])
+        if spec.lab_obstacle(graph):
+            return Outline(document.lab, graph)
+    description = read(path)
+    intent = description.snapshot.intent
+    tenants = {vpc.id: vpc.tenant for vpc in intent.vpcs}
+    subnets = {port.instance: port.subnet for port in intent.ports}
+    instances = tuple({"id": one.id, "tenant": tenants[one.vpc], "server": one.server, "subnet": subnets[one.id]}
+                      for one in intent.instances)
+    return Outline(description.name, description.graph, dict(description.servers), instances)
+
+
 def read(path: Path, present: Present | None = None) -> Description:
     """The lab described by the file at `path`, as it would be made now, or as `present` would become it. Raises
     LabFileError with all problems of the file."""
     document = labfile.load(path)
     data = document.data
-    physical = spec.validate(data.get("fabric"), data.get("servers"))
+    physical = _physical_problems(data)
     names = None if physical else _server_names(data)
     existing = present.intent if present else Intent()
     tenants = validate(data.get("tenants", {}), names, _mtu(data), existing)
@@ -68,7 +99,7 @@ def read(path: Path, present: Present | None = None) -> Description:
     intent = allocate(data.get("tenants", {}), list(servers), existing, retired)
     options = _options(data["fabric"])
     try:
-        instances = _instances(intent, tenant_mtu(options.mtu))
+        instances = specs(intent, tenant_mtu(options.mtu))
         lab_plan = plan(document.lab, graph, servers, instances, options, present=present.plan if present else None)
     except PlanError as error:
         problem = ("fabric",), f"{error.subject}: {error.message}", error.hint
@@ -77,22 +108,19 @@ def read(path: Path, present: Present | None = None) -> Description:
     return Description(document.lab, graph, servers, canonical(snapshot), lab_plan)
 
 
+def _physical_problems(data: Mapping[str, Any]) -> list[Problem]:
+    """What is wrong with fabric and servers, and what of a fabric is too much for a lab."""
+    problems = spec.validate(data.get("fabric"), data.get("servers"))
+    obstacle = None if problems else spec.lab_obstacle(spec.build(data["fabric"]))
+    return [*problems, *([obstacle] if obstacle else [])]
+
+
 def _options(section: Mapping[str, Any]) -> Options:
     return Options(
         datapath=resolve_datapath(section.get("datapath", "auto")),
         mtu=spec.mtu(section),
         link_rates_mbps=section.get("link_rates_mbps") or {},
     )
-
-
-def _instances(intent: Intent, mtu: int) -> list[InstanceSpec]:
-    ports: dict[str, list[PortSpec]] = {instance.id: [] for instance in intent.instances}
-    subnets = {subnet.id: subnet for subnet in intent.subnets}
-    for port in intent.ports:
-        subnet = subnets[port.subnet]
-        address = f"{port.address}/{subnet.cidr.rpartition('/')[2]}"
-        ports[port.instance].append(PortSpec(port.id, port.name, port.mac, address, subnet.gateway))
-    return [InstanceSpec(one.id, one.server, mtu, tuple(ports[one.id])) for one in intent.instances]
 
 
 def _server_names(data: Mapping[str, Any]) -> list[str]:

@@ -1,4 +1,4 @@
-"""The intent plane of a lab: its store, its API and its controller, all on the management network."""
+"""The intent plane of a lab: its store, its API, its controller and its agent, all on the management network."""
 
 import os
 import sys
@@ -11,13 +11,13 @@ from controller.northbound.store import Contents, Record, Store, create
 from topologies.emulator.lab import Lab
 from topologies.emulator.plan import CONTROLLER_ADDRESS, MANAGEMENT
 
-STORE, API, CONTROLLER = "store", "api", "controller"
+STORE, API, CONTROLLER, AGENT = "store", "api", "controller", "agent"
 DATABASE = "store.db"
 API_PORT = 8080
 
 
 def daemons(lab: Lab) -> Mapping[str, tuple[str, Sequence[str]]]:
-    """Name -> (node, command line) of the three, in the order they are started."""
+    """Name -> (node, command line), in the order they are started."""
     remote = store_remote(lab)
     store = [
         "ovsdb-server", str(lab.directory / DATABASE), f"--remote=p{remote}", f"--unixctl={lab.directory}/store.ctl",
@@ -31,7 +31,8 @@ def daemons(lab: Lab) -> Mapping[str, tuple[str, Sequence[str]]]:
         sys.executable, "-m", "controller.northbound.api", "--store", remote, "--uds", str(api_socket(lab)),
         "--host", CONTROLLER_ADDRESS, "--port", str(API_PORT),
     ]  # fmt: skip
-    commands = {STORE: store, CONTROLLER: controller, API: api}
+    agent = [sys.executable, "-m", "scripts.overclos.agent", lab.name]
+    commands = {STORE: store, CONTROLLER: controller, API: api, AGENT: agent}
     return {name: (MANAGEMENT, command) for name, command in commands.items()}
 
 
@@ -52,12 +53,13 @@ def contents(lab: Lab) -> Contents:
         store.close()
 
 
-def commit(lab: Lab, wanted: Snapshot, action: str) -> int:
-    """Make the store say what `wanted` says, fabric, chassis and tenants; its generation then. Raises StoreError."""
+def commit(lab: Lab, base: Contents, wanted: Snapshot, action: str) -> int:
+    """Make the store say what `wanted` says, fabric, chassis and tenants; its generation then. Raises StoreError, and
+    of these Conflict if the store does not say what it said in `base`."""
     actor = os.environ.get("SUDO_USER") or os.environ.get("USER") or "root"
     store = Store(store_remote(lab))
     try:
-        return store.edit(lambda _: (wanted, Record(actor, "operator", "local", action)))
+        return store.commit(base, wanted, Record(actor, "operator", "local", action))
     finally:
         store.close()
 

@@ -26,16 +26,18 @@ def up(path: Path, progress: Callable[[str], None], timeout: float = READY_S) ->
 
     def controller_ready() -> None:
         await_daemon(lab, intent.STORE, intent.store_socket(lab), timeout)
-        intent.commit(lab, description.snapshot, f"up {path}")
+        intent.commit(lab, intent.contents(lab), description.snapshot, f"up {path}")
         await_daemon(lab, intent.CONTROLLER, intent.status_socket(lab), timeout)
         progress("the controller is ready, making the bridges")
 
-    Lab.create(description.plan, progress, files, intent.daemons(lab), controller_ready)
+    daemons = {name: about for name, about in intent.daemons(lab).items() if name != intent.AGENT}
+    Lab.create(description.plan, progress, files, daemons, controller_ready)
     try:
         progress("programming the switches")
         status = await_ready(lab, timeout)
         await_daemon(lab, intent.API, intent.api_socket(lab), timeout)
         _make_operator(lab)
+        start(lab, intent.AGENT)  # last, and not waited for: nothing is to be done yet
     except BaseException:
         lab.down(progress)
         raise
@@ -54,10 +56,14 @@ def await_daemon(lab: Lab, name: str, socket: Path, timeout: float) -> None:
     ready.await_socket(socket, lab.directory / f"{name}.log", lambda: alive(lab, name), timeout)
 
 
-def start_controller(lab: Lab) -> int:
-    """Start the lab's controller again; its pid."""
-    node, argv = intent.daemons(lab)[intent.CONTROLLER]
-    return lab.start_daemon(intent.CONTROLLER, node, argv)
+def start(lab: Lab, name: str) -> bool:
+    """Start a daemon of the lab unless it runs; whether it did not."""
+    with lab.alone():
+        if alive(lab, name):
+            return False
+        node, argv = intent.daemons(lab)[name]
+        lab.start_daemon(name, node, argv)
+        return True
 
 
 def alive(lab: Lab, name: str) -> bool:

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -11,14 +12,19 @@ from rich.table import Table
 from controller.model.codec import to_json
 from controller.model.snapshot import Snapshot
 from scripts.overclos import intent, ready
-from scripts.overclos.description import read
-from scripts.overclos.lifecycle import LAB_FILE, choose, snapshot
+from scripts.overclos.agent import told
+from scripts.overclos.description import outline, read
+from scripts.overclos.lifecycle import LAB_FILE, alive, choose, snapshot
 from topologies.draw import dot, mermaid, svg
 from topologies.emulator.doctor import Check
 from topologies.emulator.lab import Lab
 from topologies.emulator.parts import LabPlan
+from topologies.exports import containerlab, graphml, node_link, simai
 
-DRAWINGS = {"svg": svg, "dot": dot, "mermaid": mermaid}
+FORMATS = {
+    "svg": svg, "dot": dot, "mermaid": mermaid, "json": node_link, "graphml": graphml, "simai": simai,
+    "containerlab": containerlab,
+}  # fmt: skip
 
 
 def is_file(name: str | None) -> bool:
@@ -60,13 +66,15 @@ def print_inspection(data: Mapping[str, Any], console: Console) -> None:
 
 
 def state(lab: Lab) -> dict[str, Any]:
-    """The lab as it is now: what the emulator sees and what the controller says."""
-    return {"emulator": lab.status(), "controller": ready.status(intent.status_socket(lab))}
+    """The lab as it is now: what the emulator sees, what the controller says, what the agent said; no agent, None."""
+    agent = asdict(told.heard(lab.directory)) if alive(lab, intent.AGENT) else None
+    return {"emulator": lab.status(), "controller": ready.status(intent.status_socket(lab)), "agent": agent}
 
 
 def healthy(found: Mapping[str, Any]) -> bool:
-    controller = found["controller"]
-    return not found["emulator"]["problems"] and controller is not None and controller["ready"]
+    controller, agent = found["controller"], found["agent"]
+    ready_ = controller is not None and controller["ready"] and agent is not None and not agent["problems"]
+    return ready_ and not found["emulator"]["problems"]
 
 
 def print_state(found: Mapping[str, Any], console: Console) -> None:
@@ -90,12 +98,30 @@ def print_state(found: Mapping[str, Any], console: Console) -> None:
         for name, switch in controller["switches"].items():
             if switch["error"]:
                 console.print(f"[red]{name}[/]  {switch['error']}")
+    _print_agent(found["agent"], emulator["lab"], console)
     if emulator["rates"]:
         columns = ("node", "device", "requested_mbps", "effective_mbps")
         rates = [tuple(str(rate[column]) for column in columns) for rate in emulator["rates"]]
         console.print(_table("link rates, Mbit/s", ("node", "device", "requested", "effective"), rates))
     for text in emulator["problems"]:
         console.print(f"[red]problem[/]  {text}")
+
+
+def _print_agent(agent: Mapping[str, Any] | None, lab: str, console: Console) -> None:
+    if agent is None:
+        start = f"overclos agent {lab}"
+        console.print(
+            f"[red]the agent does not run[/]; changes over the API are not built, what dies stays dead ({start})",
+            soft_wrap=True,
+        )
+        return
+    restarts = ", ".join(f"{name} {count}x" for name, count in agent["restarts"].items())
+    console.print(
+        f"agent       generation {agent['generation']}{f'; started again: {restarts}' if restarts else ''}",
+        soft_wrap=True,
+    )
+    for text in agent["problems"]:
+        console.print(f"[red]problem[/]  {text}", soft_wrap=True)
 
 
 def print_checks(checks: Iterable[Check], console: Console) -> None:
@@ -109,19 +135,10 @@ def print_checks(checks: Iterable[Check], console: Console) -> None:
 
 
 def drawing(name: str | None, form: str) -> str:
-    """A picture of a lab (running, or of a file) as SVG, dot or Mermaid text."""
-    if is_file(name):
-        path = Path(str(name))
-    else:
-        path = choose(name).directory / LAB_FILE
-    description = read(path)
-    tenants = {vpc.id: vpc.tenant for vpc in description.snapshot.intent.vpcs}
-    subnets = {port.instance: port.subnet for port in description.snapshot.intent.ports}
-    instances = [
-        {"id": one.id, "tenant": tenants[one.vpc], "server": one.server, "subnet": subnets[one.id]}
-        for one in description.snapshot.intent.instances
-    ]
-    return DRAWINGS[form](description.graph, dict(description.servers), instances, title=description.name)
+    """A lab (running, or of a file) in one of FORMATS."""
+    path = Path(str(name)) if is_file(name) else choose(name).directory / LAB_FILE
+    shown = outline(path)
+    return FORMATS[form](shown.graph, shown.servers, shown.instances, title=shown.name)
 
 
 def _table(title: str, columns: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> Table:

@@ -14,10 +14,10 @@ from controller.model.document import document
 from controller.northbound import labfile
 from controller.northbound.cli import render
 from controller.northbound.cli import verbs as api
-from scripts.overclos import changing, checking, daemon, lifecycle, prove, report, show
+from scripts.overclos import cabling, changing, checking, daemon, entropy, intent, lifecycle, prove, report, show
 from scripts.overclos.progress import Progress
 from topologies.emulator import doctor
-from topologies.emulator.lab import down, labs
+from topologies.emulator.lab import Lab, down, labs
 
 PASS, FAIL, NOTHING_TO_TEST, NOT_READY = 0, 1, 2, 3  # exit status of `test` and `run`
 COMMAND_NOT_FOUND, SIGNALLED = 127, 128  # as shells have it
@@ -26,6 +26,12 @@ WIDE = 160  # columns of a report that goes to no terminal
 STATUSES = (
     "Exit status: 0 every verdict is as expected, 1 one is not, 2 nothing to test, 3 the lab is not ready or the "
     "probes could not run."
+)
+
+AGENT = (
+    "The agent is a daemon of the lab. It makes and removes instances as the store says, also those that came over the "
+    "API, and starts again what dies: store, API, controller, Open vSwitches. `up` and `apply` start it; nothing else "
+    "needs it. What it did is in agent.log of the lab's run directory, what it cannot do in `overclos status`."
 )
 
 Arguments = argparse.Namespace
@@ -95,7 +101,7 @@ def _test(arguments: Arguments) -> int:
     return _prove(lab, arguments, progress)
 
 
-def _prove(lab: Any, arguments: Arguments, progress: Progress) -> int:
+def _prove(lab: Lab, arguments: Arguments, progress: Progress) -> int:
     document, result = prove.run(lab.plan, lifecycle.snapshot(lab), progress)
     found = report.load(document, result)
     if arguments.format == "json":
@@ -119,7 +125,10 @@ def _apply(arguments: Arguments) -> int:
     if arguments.api or name not in labs():
         return api.apply(arguments)
     progress = Progress()
-    proposal = changing.propose(lifecycle.choose(name), arguments.file)
+    lab = lifecycle.choose(name)
+    if not arguments.plan:
+        _start_agent(lab)
+    proposal = changing.propose(lab, arguments.file)
     if not proposal:
         print("nothing to change")
         return 0
@@ -129,8 +138,8 @@ def _apply(arguments: Arguments) -> int:
 
 
 def _change(proposal: changing.Proposal, arguments: Arguments, progress: Progress) -> int:
-    lab = proposal.lab
-    changes, generation = changing.carry_out(proposal, progress, f"apply {arguments.file}")
+    changes, generation = changing.carry_out(proposal, arguments.file, progress)
+    lab = Lab.attach(proposal.lab.name)
     progress(f"waiting until every switch has confirmed generation {generation}")
     lifecycle.await_ready(lab, arguments.timeout)
     (lab.directory / lifecycle.LAB_FILE).write_bytes(arguments.file.read_bytes())
@@ -139,6 +148,19 @@ def _change(proposal: changing.Proposal, arguments: Arguments, progress: Progres
     for line in report.failure_lines(found):
         print(line)
     return FAIL if found.passed is False else PASS
+
+
+def _agent(arguments: Arguments) -> int:
+    if not _start_agent(lifecycle.choose(arguments.lab)):
+        print("it runs")
+    return 0
+
+
+def _start_agent(lab: Lab) -> bool:
+    started = lifecycle.start(lab, intent.AGENT)
+    if started:
+        print(f"the agent of {lab.name} is started", file=sys.stderr)
+    return started
 
 
 def _export(arguments: Arguments) -> int:
@@ -199,6 +221,19 @@ def _graph(arguments: Arguments) -> int:
     else:
         print(text, end="")
     return 0
+
+
+def _cables(arguments: Arguments) -> int:
+    return FAIL if cabling.tell(arguments.lab, arguments.observed) else PASS
+
+
+def _entropy(arguments: Arguments) -> int:
+    found = entropy.measure(lifecycle.choose(arguments.lab), arguments.source, arguments.target, arguments.queue_pairs)
+    if arguments.format == "json":
+        print(json.dumps(found, indent=2))
+    else:
+        entropy.render(found, _console())
+    return PASS if entropy.whole(found) else FAIL
 
 
 def _doctor(arguments: Arguments) -> int:
@@ -291,7 +326,7 @@ def _declare_exec(parser: argparse.ArgumentParser) -> None:
 
 def _declare_graph(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("lab", nargs="?", metavar="LAB|FILE", help="a running lab, or a lab file")
-    parser.add_argument("--format", choices=tuple(show.DRAWINGS), default="svg", help="language")
+    parser.add_argument("--format", choices=tuple(show.FORMATS), default="svg", help="a picture, or data")
     parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="instead of standard output")
 
 
@@ -325,8 +360,13 @@ VERBS = (
     Verb("exec", "run a command in a server, instance or switch", _declare_exec, _exec),
     Verb("test", "prove with real packets who reaches whom", _declare_test, _test, NOT_READY, epilog=STATUSES),
     Verb("cli", "the mininet> prompt on a running lab", _declare_lab, _cli),
-    Verb("graph", "draw fabric and tenants", _declare_graph, _graph, needs_root=False),
+    Verb("graph", "draw fabric and tenants, or export them", _declare_graph, _graph, needs_root=False),
+    Verb("cables", "print the cable plan, or tell which cables are not so", cabling.declare, _cables, needs_root=False,
+         epilog="Exit status: 0 all is as planned, 1 it is not."),
+    Verb("entropy", "tell over how many links RoCEv2 spreads", entropy.declare, _entropy,
+         epilog="Exit status: 0 every frame arrived with its ICRC intact, 1 one did not."),
     Verb("doctor", "tell what this machine can and cannot do", _declare_table, _doctor, needs_root=False),
+    Verb("agent", "start the lab's agent if it does not run", _declare_lab, _agent, epilog=AGENT),
     Verb("controller", "run the controller daemon", _declare_controller, _controller, needs_root=False),
     *(
         Verb(each.name, each.help, each.declare, ON_A_LAB.get(each.name, each.run), needs_root=False)

@@ -170,8 +170,8 @@ def _open_vswitch(directory: Path) -> Iterator[None]:
     try:
         yield
     finally:
-        for pid in openvswitch.pids(directory):
-            os.kill(pid, signal.SIGKILL)
+        for file in directory.glob("*.pid"):
+            os.kill(int(file.read_text(encoding="ascii")), signal.SIGKILL)
 
 
 _NEWNSID, _GETNSID, _NSID, _NSID_FD = 88, 90, 1, 3  # linux/net_namespace.h

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,8 +16,8 @@ from pathlib import Path
 import pytest
 from lab_fixture import lab_name
 
-from topologies.emulator import journal, namespaces, processes
-from topologies.emulator.errors import ChangeRefused, EmulatorError, LabExists
+from topologies.emulator import build, journal, namespaces, openvswitch, processes
+from topologies.emulator.errors import ChangeRefused, EmulatorError, LabExists, SwitchDead
 from topologies.emulator.growth import addresses, settled
 from topologies.emulator.lab import Lab, down, labs
 from topologies.emulator.netlink import devices
@@ -249,6 +250,35 @@ def test_moved_instance_keeps_its_processes_and_its_address() -> None:
     assert between(changes.neighbours) == {"leaf-1 server-1", "leaf-1 server-2", "red.prod.w2 server-2"}
     process.kill()
     process.wait()
+
+
+def test_a_change_of_a_dead_switch_fails_at_once_and_is_finished_when_it_is_mended() -> None:
+    lab = created()
+    switch = lab.plan.switch_of("server-1")
+    home = build.switch_directory(lab.directory, switch)
+    processes.kill([openvswitch.running(switch, home)[openvswitch.SWITCH]], 20)
+    more = wanted((1, 1, 2), [W1, W2, instance(3, "server-1")], present=lab.plan)
+    with pytest.raises(SwitchDead):
+        lab.change(more)
+    assert lab.mend_switch("server-1")
+    lab.change(wanted((1, 1, 2), [W1, W2, instance(3, "server-1")], present=lab.plan))
+    assert_as_planned(lab)
+
+
+def test_a_switch_that_dies_during_a_change_is_not_waited_for() -> None:
+    lab = created()
+    switch = lab.plan.switch_of("server-1")
+    home = build.switch_directory(lab.directory, switch)
+    victim = openvswitch.running(switch, home)[openvswitch.SWITCH]
+    victim.signal(signal.SIGSTOP)  # it takes the transaction, so to speak, and does nothing
+    threading.Timer(0.5, lambda: victim.signal(signal.SIGKILL)).start()
+    begun = time.monotonic()
+    with pytest.raises(SwitchDead):
+        lab.change(wanted((1, 1, 2), [W1, W2, instance(3, "server-1")], present=lab.plan))
+    assert time.monotonic() - begun < openvswitch.START_SECONDS / 2
+    assert lab.mend_switch("server-1")
+    lab.change(wanted((1, 1, 2), [W1, W2, instance(3, "server-1")], present=lab.plan))
+    assert_as_planned(lab)
 
 
 def test_new_address_in_place_and_new_mac_by_replugging() -> None:

@@ -5,13 +5,14 @@ import signal
 import subprocess
 import sys
 import textwrap
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from topologies.emulator import journal, namespaces, processes
-from topologies.emulator.errors import EmulatorError, LabExists, LabMissing
+from topologies.emulator import build, journal, namespaces, openvswitch, processes
+from topologies.emulator.errors import EmulatorError, LabExists, LabMissing, SwitchDead
 from topologies.emulator.lab import Lab, down, labs
 from topologies.emulator.netlink import devices
 from topologies.emulator.network import LabNet
@@ -371,6 +372,64 @@ def test_daemon_can_be_stopped_and_started_again() -> None:
     assert lab.stop_daemon("controller") is False
     assert lab.start_daemon("controller", "mgmt", ["sleep", "600"]) != pid
     assert lab.status()["problems"] == []
+
+
+def test_a_daemon_that_died_is_revived_but_not_one_that_was_stopped() -> None:
+    lab = Lab.create(servers())
+    first = processes.identify(lab.start_daemon("controller", "mgmt", ["sleep", "600"]))
+    assert first and not lab.revive_daemon("controller")
+    processes.kill([first], 5)
+    assert lab.revive_daemon("controller") and not lab.revive_daemon("controller")
+    assert lab.daemons()["controller"].process not in (None, first) and lab.status()["problems"] == []
+    lab.stop_daemon("controller")
+    assert not lab.revive_daemon("controller") and lab.daemons() == {}
+
+
+def test_a_daemon_whose_starter_died_before_it_wrote_that_down_is_taken_over() -> None:
+    lab = Lab.create(servers())
+    process = processes.identify(lab.start_daemon("controller", "mgmt", ["sleep", "600"]))
+    with lab.alone():
+        record = journal.read(lab.name)
+        record.daemons["controller"].process = None
+        journal.write(record)
+    assert lab.revive_daemon("controller") and lab.daemons()["controller"].process == process
+
+
+@pytest.mark.parametrize("names", [("ovs-vswitchd",), ("ovsdb-server",), ("ovs-vswitchd", "ovsdb-server")])
+def test_what_died_of_an_open_vswitch_is_mended_and_nothing_else(names: tuple[str, ...]) -> None:
+    lab = Lab.create(servers())
+    switch = lab.plan.switch_of(f"{LONG}1")
+    home = build.switch_directory(lab.directory, switch)
+    before, ours = openvswitch.running(switch, home), devices_in(lab, switch.node)
+    assert not lab.mend_switch(switch.node) and not lab.mend_switch("fabric")
+    processes.kill([before[name] for name in names], 20)
+    assert any("does not run" in problem for problem in lab.status()["problems"])
+    assert lab.mend_switch(switch.node) and not lab.mend_switch(switch.node)
+    after = openvswitch.running(switch, home)
+    assert {name for name in after if after[name] != before[name]} == set(names)
+    assert lab.status()["problems"] == [] and openvswitch.is_resumed(switch, home)
+    assert [name for _index, name in devices_in(lab, switch.node)] == [name for _index, name in ours]
+
+
+def test_a_switch_that_dies_while_it_is_mended_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    lab = Lab.create(servers())
+    switch = lab.plan.switch_of(f"{LONG}1")
+    home = build.switch_directory(lab.directory, switch)
+    processes.kill(list(openvswitch.running(switch, home).values()), 20)
+    begin, started = openvswitch.start, []
+
+    def dies(*arguments: object) -> dict[str, processes.Process]:
+        made = begin(*arguments)  # type: ignore[arg-type]
+        made[openvswitch.SWITCH].signal(signal.SIGKILL)
+        started.append(time.monotonic())
+        return made
+
+    with monkeypatch.context() as patched:
+        patched.setattr(openvswitch, "start", dies)
+        with pytest.raises(SwitchDead):
+            lab.mend_switch(switch.node)
+    assert time.monotonic() - started[0] < 5
+    assert lab.mend_switch(switch.node) and lab.status()["problems"] == []
 
 
 def test_down_ends_processes_in_the_namespaces_but_not_itself() -> None:

@@ -30,6 +30,7 @@ from controller.northbound.store import (
     DuplicateRequest,
     Follower,
     OutcomeUnknown,
+    Reader,
     Refused,
     SchemaMismatch,
     Store,
@@ -42,7 +43,7 @@ from controller.northbound.store import (
     initialize,
     upgrade,
 )
-from controller.northbound.store.cache import MODEL_COLUMNS
+from controller.northbound.store.cache import COLUMNS, MODEL_COLUMNS
 from controller.northbound.store.schema import NAME, SCHEMA, version
 from controller.ovsdb import Database, OvsdbError
 from worlds import CHASSIS, two_tenants
@@ -391,6 +392,34 @@ def test_a_follower_hears_of_changes_and_not_of_the_audit_log(store: Store, foll
     store.commit(base, one_port_less(base), RECORD)
     assert same(follow.wait(at(2)), one_port_less(base))
     assert len(follow.told) <= 3 and follow.follower.seen is not None and follow.follower.seen.number == 3
+
+
+def test_who_asks_the_server_misses_no_change_that_was_made_before(server: StoreServer, store: Store) -> None:
+    reader = Reader(server.remote, MODEL_COLUMNS)
+    for number in range(100):
+        generation = grow(store, f"t{number}")
+        assert reader.asked().generation == generation
+        assert reader.contents().snapshot.intent.tenants == store.contents().snapshot.intent.tenants
+    server.kill()
+    with pytest.raises(StoreAway):
+        reader.asked()
+    server.restart()
+    assert reader.asked().generation == generation
+    reader.close()
+
+
+def test_a_reader_knows_an_older_store_for_what_it_is(server: StoreServer, store: Store) -> None:
+    seen = store.contents().position
+    reader = Reader(server.remote, MODEL_COLUMNS, replace(seen, generation=seen.generation + 1))
+    with pytest.raises(StoreRegressed):
+        reader.asked()
+
+
+def test_of_generations_alone_one_can_be_told(server: StoreServer, store: Store) -> None:
+    """What the lab's agent follows."""
+    told = iter(Follower(server.remote, {"Global": COLUMNS["Global"]}))
+    assert next(told).generation == store.contents().generation  # type: ignore[union-attr]
+    assert grow(store, "green") == next(told).generation  # type: ignore[union-attr]
 
 
 def test_a_store_that_was_away_is_followed_again(server: StoreServer, store: Store, follow: Follow) -> None:

@@ -7,6 +7,7 @@ from itertools import chain
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from topologies.emulator import instances
 from topologies.emulator.difference import difference, parts, refusals
 from topologies.emulator.growth import addresses, settled
 from topologies.emulator.parts import End, InstanceSpec, LabPlan, Options, PortSpec
@@ -58,15 +59,19 @@ def edited(draw: st.DrawFn, wish: Wish) -> Wish:
     return replace(wish, instances=instances)
 
 
+def specs(wish: Wish) -> list[InstanceSpec]:
+    return [InstanceSpec(f"red.{LONG}.w{number}", server, 9166, tuple(
+        PortSpec(f"red.{LONG}.w{number}.eth{port}", f"eth{port}", f"02:00:00:00:{port:02x}:{number:02x}",
+                 f"10.9.{port}.{address}/24") for port in range(1 + number % 2)))
+            for number, (server, address) in wish.instances.items()]
+
+
 def planned(wish: Wish, present: LabPlan | None = None) -> LabPlan:
     graph = leaf_spine(*wish.sizes)
     graph = settled(graph, present) if present else graph
     at = servers(graph, {name: None for name in wish.names}, addresses(present) if present else {})
-    instances = [InstanceSpec(f"red.{LONG}.w{number}", server, 9166, (PortSpec(
-        f"red.{LONG}.w{number}.eth0", "eth0", f"02:00:00:00:00:{number:02x}", f"10.9.0.{address}/24"),))
-        for number, (server, address) in wish.instances.items()]
     rates = {"server": wish.rate} if wish.rate else {}
-    return plan("lab", graph, at, instances, Options(link_rates_mbps=rates), present=present)
+    return plan("lab", graph, at, specs(wish), Options(link_rates_mbps=rates), present=present)
 
 
 def ends(made: LabPlan) -> dict[tuple[str, str], End]:
@@ -109,6 +114,7 @@ def check_step(old: LabPlan, new: LabPlan, wish: Wish) -> None:
     assert difference(new, old).apply(parts(new)) == parts(old)
     assert refusals(found) == []
     assert planned(wish, new) == new
+    assert instances.of(new) == sorted(specs(wish), key=lambda one: one.id)
     check_no_number_twice(new)
 
 
@@ -123,6 +129,19 @@ def test_any_sequence_of_edits(data: st.DataObject) -> None:
         following = planned(wish, made)
         check_step(made, following, wish)
         made = following
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.data())
+def test_instances_alone_are_exchanged_as_a_whole_plan_would(data: st.DataObject) -> None:
+    wish = Wish(sizes=(2, 1, 2), names=("s0", "s1", f"{LONG}2"))
+    made = planned(wish)
+    for _ in range(data.draw(st.integers(1, 6))):
+        following = data.draw(edited(wish))
+        wish = replace(wish, instances=following.instances)
+        exchanged = instances.exchanged(made, specs(wish))
+        assert exchanged == planned(wish, made)
+        made = exchanged
 
 
 @settings(max_examples=50, deadline=None)

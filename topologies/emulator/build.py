@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from topologies.emulator import cables, closed, namespaces, openvswitch, processes
-from topologies.emulator.errors import EmulatorError
+from topologies.emulator.errors import EmulatorError, SwitchDead
 from topologies.emulator.namespaces import Namespace
 from topologies.emulator.parts import LabPlan, OpenVswitch
 
@@ -101,24 +101,41 @@ def switch_directory(directory: Path, switch: OpenVswitch) -> Path:
 
 def restart_switch(plan: LabPlan, node: str, directory: Path) -> None:
     """End both daemons of the Open vSwitch at `node`, start them again, wait until all its ports are back."""
-    switch = next((switch for switch in plan.switches if switch.node == node), None)
-    if switch is None:
-        raise EmulatorError(node, "has no Open vSwitch of its own", "name a server, or `fabric`")
+    switch = _switch(plan, node)
+    stop_switch(switch, switch_directory(directory, switch))
+    mend_switch(plan, node, directory)
+
+
+def mend_switch(plan: LabPlan, node: str, directory: Path, timeout: float = openvswitch.START_SECONDS) -> bool:
+    """Start those of the two daemons at `node` that do not run, and give a server its VTEP if that is gone; whether
+    there was anything to do. An ovs-vswitchd that lives goes on forwarding all the while."""
+    switch = _switch(plan, node)
     home = switch_directory(directory, switch)
-    stop_switch(switch, home)
-    openvswitch.start(switch, home)
-    openvswitch.await_ready(home)
+    lost = openvswitch.lost(switch, home, _STOP_SECONDS)
+    alive = openvswitch.running(switch, home) | openvswitch.start(switch, home, lost, timeout)
+    if lost:  # a new ovsdb-server knows what is planned; what is there it hears from ovs-vswitchd
+        if openvswitch.SWITCH not in alive:
+            raise SwitchDead(node, "its ovs-vswitchd ended")
+        openvswitch.await_ready(switch, home, alive[openvswitch.SWITCH], timeout)
+    if openvswitch.SWITCH not in lost and openvswitch.is_resumed(switch, home, timeout):
+        return bool(lost)
     namespace = namespaces.open_existing(switch.netns)
     try:
         openvswitch.resume(switch, home, namespace)
     finally:
         namespace.close()
+    return True
+
+
+def _switch(plan: LabPlan, node: str) -> OpenVswitch:
+    for switch in plan.switches:
+        if switch.node == node:
+            return switch
+    raise EmulatorError(node, "has no Open vSwitch of its own", "name a server, or `fabric`")
 
 
 def stop_switch(switch: OpenVswitch, home: Path) -> None:
     """Kill both daemons and wait for their end. Ended gently, ovs-vswitchd deletes its ports one by one."""
-    pids = openvswitch.pids(home)
-    victims = [process for process in processes.inside([switch.netns]) if process.pid in pids]
-    left = processes.kill(victims, _STOP_SECONDS)
+    left = processes.kill(list(openvswitch.running(switch, home).values()), _STOP_SECONDS)
     if left:
         raise EmulatorError(switch.node, f"processes do not end: {[process.pid for process in left]}")

@@ -6,10 +6,11 @@ from collections.abc import Iterable, Mapping
 from itertools import groupby
 
 from topologies.emulator import names, shaping
+from topologies.emulator.kept import FIRST_INDEX
 from topologies.emulator.namespaces import Namespace
 from topologies.emulator.netlink import Batch, Device, addresses, checksum_offload_off, devices
 from topologies.emulator.parts import Cable, End, LabPlan
-from topologies.emulator.plan import FIRST_INDEX, MANAGEMENT, MANAGEMENT_BRIDGE, MANAGEMENT_NET
+from topologies.emulator.plan import MANAGEMENT, MANAGEMENT_BRIDGE, MANAGEMENT_NET
 
 ANYWHERE = "0.0.0.0/0"
 BRIDGE_INDEX = 100_000  # of the Linux bridge in the management namespace

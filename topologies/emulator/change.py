@@ -8,7 +8,6 @@ The journal comes first: it names what the lab has and what it is about to have 
 """
 
 import shutil
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -187,21 +186,17 @@ class _Work:
                 shutil.rmtree(entry)
 
     def _remove_from(self, switch: OpenVswitch, unplugged: set[str]) -> None:
-        with self._database(switch) as database:
+        with openvswitch.database(switch, build.switch_directory(self.directory, switch)) as database:
             operations = bridges.removals(switch, database, unplugged)
             if operations:
                 ovsdb.apply(database, operations)
 
     def _add_to(self, switch: OpenVswitch) -> None:
-        with self._database(switch) as database:
+        with openvswitch.database(switch, build.switch_directory(self.directory, switch)) as database:
             operations = bridges.additions(switch, database)
             if operations:
                 ovsdb.apply(database, operations)
             openvswitch.check(switch, database)
-
-    def _database(self, switch: OpenVswitch) -> ovsdb.JsonRpc:
-        home = build.switch_directory(self.directory, switch)
-        return ovsdb.JsonRpc(home / openvswitch.DATABASE_SOCKET, time.monotonic() + openvswitch.START_SECONDS)
 
 
 def _rates(new: LabPlan, touched: tuple[Cable, ...], opened: dict[str, Namespace]) -> Iterator[dict[str, Any]]:

@@ -24,6 +24,10 @@ class ChangeRefused(PlanError):
         super().__init__(subject, "; ".join(reasons[:3]) + more, "run `overclos down` and `overclos up` for that")
 
 
+class LabChanged(EmulatorError):
+    """Another process has changed the lab since the plan for it was made; nothing was touched."""
+
+
 class LabExists(EmulatorError):
     """A lab of that name is already up."""
 
@@ -46,3 +50,7 @@ class OvsdbError(EmulatorError):
 
 class SwitchError(EmulatorError):
     """An Open vSwitch did not start, or is not what was asked for."""
+
+
+class SwitchDead(SwitchError):
+    """An Open vSwitch does not run, or ended while it was asked for something. It can be mended."""

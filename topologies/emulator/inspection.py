@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from topologies.emulator import build, cables, namespaces, openvswitch, ovsdb, processes, shaping
+from topologies.emulator import build, cables, namespaces, openvswitch, ovsdb, shaping
 from topologies.emulator.errors import EmulatorError
 from topologies.emulator.journal import CHANGING, Journal
 from topologies.emulator.namespaces import Namespace
@@ -27,7 +27,6 @@ def status(plan: LabPlan, record: Journal | None, directory: Path) -> dict[str, 
     shaped: list[dict[str, Any]] = []
     switches: dict[str, Any] = {}
     if not problems or not any("namespace" in problem for problem in problems):
-        running = {process.pid for process in processes.inside(plan.namespaces())}
         opened = {name: namespaces.open_existing(name) for name in plan.namespaces()}
         try:
             problems += cables.faults(plan.cables, opened)
@@ -36,7 +35,7 @@ def status(plan: LabPlan, record: Journal | None, directory: Path) -> dict[str, 
             for namespace in opened.values():
                 namespace.close()
         for switch in plan.switches:
-            switches[switch.node], faults = _switch(switch, directory, running)
+            switches[switch.node], faults = _switch(switch, directory)
             problems += faults
     problems += [f"{row['node']} {row['device']}: rate {row['effective_mbps']} Mbit/s, requested "
                  f"{row['requested_mbps']}" for row in shaped if row["effective_mbps"] != row["requested_mbps"]]
@@ -63,9 +62,9 @@ def _rate(end: End, requested: float, opened: dict[str, Namespace]) -> dict[str,
     return {"node": end.node, "device": end.device, "requested_mbps": requested, "effective_mbps": effective}
 
 
-def _switch(switch: OpenVswitch, directory: Path, running: set[int]) -> tuple[dict[str, Any], list[str]]:
+def _switch(switch: OpenVswitch, directory: Path) -> tuple[dict[str, Any], list[str]]:
     home = build.switch_directory(directory, switch)
-    alive = len(openvswitch.pids(home) & running) == len(openvswitch.DAEMONS)
+    alive = len(openvswitch.running(switch, home)) == len(openvswitch.DAEMONS)
     about = {"running": alive, "bridges": len(switch.bridges), "directory": str(home)}
     if not alive:
         return about, [f"the Open vSwitch of {switch.node} does not run, see {home}"]

@@ -10,6 +10,8 @@ import fcntl
 import json
 import os
 import shutil
+import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
@@ -26,7 +28,10 @@ CREATING, UP, CHANGING, REMOVING = "creating", "up", "changing", "removing"
 RUNNING = (UP, CHANGING)
 VERSION = 1
 
+PATIENCE_S = 40.0  # for what another process does with the lab: longer than it waits for an Open vSwitch
+
 _LOCK, _PLAN, _JOURNAL = "lock", "plan.json", "journal.json"
+_LOOK_S = 0.01
 
 
 @dataclass(slots=True)
@@ -102,6 +107,12 @@ def is_plan(plan: LabPlan) -> bool:
     return (directory(plan.lab) / _PLAN).read_text(encoding="utf-8") == plan.to_json(indent=None)
 
 
+def plan_version(lab: str) -> object:
+    """Equal as long as the lab's plan is the same file: each new plan is a new one."""
+    about = os.stat(directory(lab) / _PLAN)
+    return about.st_ino, about.st_mtime_ns
+
+
 def begin(plan: LabPlan) -> Journal:
     """Write down all that is about to be made, before anything is."""
     journal = Journal(plan.lab, CREATING, list(plan.namespaces()))
@@ -153,18 +164,35 @@ def erase(lab: str, all_of_it: bool) -> None:
                 return  # something else is there
 
 
+class _Held(threading.local):
+    """The run directories that this thread has for itself."""
+
+    def __init__(self) -> None:
+        self.paths: set[Path] = set()
+
+
+_held = _Held()
+
+
 @contextmanager
-def locked(lab: str) -> Iterator[Path]:
-    """The lab's run directory, for one process alone. Raises LabBusy if another one is changing the lab."""
+def locked(lab: str, patience_s: float | None = PATIENCE_S) -> Iterator[Path]:
+    """The lab's run directory, for one thread of one process alone; inside, the same thread may ask again. Raises
+    LabBusy if another one is changing the lab for longer than `patience_s`; None waits without an end."""
     path = directory(lab)
-    descriptor = _lock(lab, path)
+    if path in _held.paths:
+        yield path
+        return
+    descriptor = _lock(lab, path, patience_s)
+    _held.paths.add(path)
     try:
         yield path
     finally:
+        _held.paths.remove(path)
         os.close(descriptor)
 
 
-def _lock(lab: str, path: Path) -> int:
+def _lock(lab: str, path: Path, patience_s: float | None) -> int:
+    deadline = None if patience_s is None else time.monotonic() + patience_s
     while True:
         path.mkdir(mode=0o755, parents=True, exist_ok=True)
         try:
@@ -172,13 +200,27 @@ def _lock(lab: str, path: Path) -> int:
         except FileNotFoundError:
             continue  # another process removed the lab just now
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            _flock(lab, descriptor, deadline)
             if os.fstat(descriptor).st_nlink:
                 return descriptor
-        except BlockingIOError as error:
+        except BaseException:
             os.close(descriptor)
-            raise LabBusy(lab, "another process is changing this lab", "wait until it has finished") from error
+            raise
         os.close(descriptor)
+
+
+def _flock(lab: str, descriptor: int, deadline: float | None) -> None:
+    if deadline is None:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        return
+    while True:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return
+        except BlockingIOError as error:
+            if time.monotonic() >= deadline:
+                raise LabBusy(lab, "another process is changing this lab", "wait until it has finished") from error
+        time.sleep(_LOOK_S)
 
 
 def _daemon(about: dict[str, Any]) -> Daemon:

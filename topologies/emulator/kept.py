@@ -6,10 +6,16 @@ same step does not, so that at no moment of a change two things claim it.
 
 from collections import defaultdict
 from collections.abc import Container, Iterator
+from dataclasses import dataclass, field
 from itertools import count, filterfalse
+from typing import Any
 
 from topologies.emulator import names
 from topologies.emulator.parts import End, LabPlan
+
+FIRST_INDEX = 100_001  # of our interfaces: far from those that the kernel counts up itself
+TUNNEL_PORT = 1
+FIRST_INSTANCE_PORT = 2
 
 
 class Kept:
@@ -44,6 +50,43 @@ class Kept:
                 self.ofports[bridge.node, bridge.device] = {port.device: port.ofport for port in bridge.ports}
                 if not switch.vtep:
                     self.bridges[bridge.node] = bridge.device
+
+
+@dataclass
+class Numbering:
+    """Gives out device names, interface indexes and OpenFlow ports: those in use stay, newcomers get free ones. `mtu`
+    is that of an end for which nothing else is said."""
+
+    lab: str
+    mtu: int
+    kept: Kept
+    _taken: dict[str, set[str]] = field(default_factory=dict)
+    _indexes: dict[str, Iterator[int]] = field(default_factory=dict)
+    _ofports: dict[str, Iterator[int]] = field(default_factory=dict)
+
+    def device(self, space: str, full: str) -> str:
+        """A device name that is free in the namespace of the node `space`."""
+        taken = self._taken.setdefault(space, set(self.kept.devices[names.netns(self.lab, space)]))
+        chosen = names.device(full, taken)
+        taken.add(chosen)
+        return chosen
+
+    def ofport(self, server: str, port: str) -> int:
+        """The OpenFlow port of an instance's port on its server's `br-int`."""
+        before = self.kept.end(names.netns(self.lab, server), port)
+        if before:
+            return before.port
+        used = set(self.kept.ofports.get((server, "br-int"), {}).values())
+        return next(self._ofports.setdefault(server, free(FIRST_INSTANCE_PORT, used)))
+
+    def end(self, node: str, space: str, full: str, port: int, **more: Any) -> End:
+        """The end of a cable at `node`, called `full`, in the namespace of `space`."""
+        netns = names.netns(self.lab, space)
+        before = self.kept.end(netns, full)
+        device = more.pop("device", None) or (before.device if before else self.device(space, full))
+        fresh = self._indexes.setdefault(space, free(FIRST_INDEX, self.kept.indexes[netns]))
+        given = {"mac": names.mac(full), "mtu": self.mtu, "altname": names.altname(full, device), **more}
+        return End(node, device, netns, port, before.index if before else next(fresh), **given)
 
 
 def free(first: int, used: Container[int]) -> Iterator[int]:

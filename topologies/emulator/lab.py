@@ -7,16 +7,19 @@ to the last trace.
     lab.down()
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from types import MappingProxyType
 from typing import Any
 
 from topologies.emulator import build, cables, change, inspection, journal, labprocesses, namespaces, removal
 from topologies.emulator.change import Changes
-from topologies.emulator.errors import EmulatorError, LabExists, LabMissing
+from topologies.emulator.errors import LabChanged, LabExists, LabMissing
 from topologies.emulator.journal import Journal
 from topologies.emulator.labprocesses import LabProcesses
 from topologies.emulator.parts import Cable, LabPlan
+
+_MEND_S = 10.0  # others may want to do something with the lab
 
 Progress = Callable[[str], None]
 NOTHING: Mapping[str, Any] = MappingProxyType({})
@@ -73,12 +76,13 @@ class Lab(LabProcesses):
 
     def change(self, plan: LabPlan, progress: Progress = silent) -> Changes:
         """Turn the running lab into that of another plan (made with `present=lab.plan`) without touching what is the
-        same in both. Raises ChangeRefused, with all reasons and before anything is touched, where a running lab
-        cannot follow. After any other error, or an end in the middle, another `change` goes on from there."""
+        same in both. Before anything is touched raises ChangeRefused, with all reasons, where a running lab cannot
+        follow, and LabChanged where the lab is not what the plan was made for. After any other error, or an end in
+        the middle, another `change` goes on from there."""
         with journal.locked(self.name):
             record = self._record()
             if not journal.is_plan(self.plan):
-                raise EmulatorError(self.name, "another process has changed the lab", "attach to it again and re-plan")
+                raise LabChanged(self.name, "another process has changed the lab", "attach to it again and re-plan")
             try:
                 changes = change.change(record, self.plan, plan, progress)
             except BaseException:
@@ -86,6 +90,13 @@ class Lab(LabProcesses):
                 raise
             self.plan = plan
         return changes
+
+    @contextmanager
+    def alone(self, patience_s: float | None = journal.PATIENCE_S) -> Iterator[None]:
+        """Whatever this thread does with the lab inside is one step to every other process. Waits for another's step
+        to end, None without an end. Raises LabBusy."""
+        with journal.locked(self.name, patience_s):
+            yield
 
     def down(self, progress: Progress = silent) -> None:
         """Remove the lab; see the function `down`."""
@@ -109,6 +120,12 @@ class Lab(LabProcesses):
         """Restart the Open vSwitch of `node` (`fabric` or a server); bridges, ports and numbers stay."""
         with journal.locked(self.name):
             build.restart_switch(self.plan, node, self.directory)
+
+    def mend_switch(self, node: str) -> bool:
+        """Start what does not run of the Open vSwitch of `node`, and give it what it does not know; False if there was
+        nothing to do. What runs goes on."""
+        with journal.locked(self.name):
+            return build.mend_switch(self.plan, node, self.directory, _MEND_S)
 
 
 def labs() -> list[str]:

@@ -11,6 +11,7 @@ from topologies.emulator import build, journal, namespaces, openvswitch, process
 from topologies.emulator.errors import EmulatorError, LabMissing
 from topologies.emulator.journal import Daemon, Journal
 from topologies.emulator.parts import LabPlan, Node
+from topologies.emulator.processes import Process
 
 _DAEMON_ENDS_S = 5.0
 
@@ -48,6 +49,17 @@ class LabProcesses:
         with journal.locked(self.name):
             return self._launch(self._record(), name, Daemon(node, list(argv), str(target)))
 
+    def revive_daemon(self, name: str) -> bool:
+        """Start a daemon that died as it was started before; False if it runs, or if somebody stopped it: then the
+        journal does not have it. Raises EmulatorError."""
+        with journal.locked(self.name):
+            record = self._record()
+            daemon = record.daemons.get(name)
+            if daemon is None or (daemon.process and daemon.process.alive()):
+                return False
+            self._launch(record, name, daemon)
+            return True
+
     def stop_daemon(self, name: str) -> bool:
         """End a daemon (SIGTERM, after 5 s SIGKILL); False if there was none. Its log stays."""
         with journal.locked(self.name):
@@ -68,13 +80,18 @@ class LabProcesses:
             self._launch(record, name, Daemon(node, list(argv), str(self.directory / f"{name}.log")))
 
     def _launch(self, record: Journal, name: str, daemon: Daemon) -> int:
-        """Start a daemon under the journal's lock: written down before and after."""
+        """Start a daemon under the journal's lock: written down before and after. One that was started and not written
+        down any more, because the starter died in between, is taken over."""
         netns = self._node(daemon.node).netns
         before = record.daemons.get(name)
         if before and before.process and before.process.alive():
             raise EmulatorError(name, f"runs already as process {before.process.pid}", "stop it first")
+        orphan = _orphan(daemon, netns) if before and before.process is None else None
         record.daemons[name] = daemon
+        daemon.process = orphan
         journal.write(record)
+        if orphan:
+            return orphan.pid
         environment = {**os.environ, **self.environ(daemon.node)}
         with open(daemon.log, "ab") as output, namespaces.entered(netns):
             pid = processes.start_daemon(daemon.argv, output.fileno(), env=environment)
@@ -93,6 +110,11 @@ class LabProcesses:
             return self.plan.node(name)
         except KeyError as error:
             raise EmulatorError(name, f"the lab {self.name} has no such node", "see `overclos inspect`") from error
+
+
+def _orphan(daemon: Daemon, netns: str) -> Process | None:
+    """The process in the namespace that has the daemon's command line, if there is one."""
+    return next((each for each in processes.inside([netns]) if processes.command(each) == daemon.argv), None)
 
 
 def end(daemons: Iterable[Daemon]) -> None:

@@ -7,20 +7,22 @@ directory, and the daemons run in the namespace of their node.
 import os
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from topologies.emulator import namespaces, ovsdb, processes
-from topologies.emulator.errors import OvsdbError, SwitchError
+from topologies.emulator.errors import OvsdbError, SwitchDead, SwitchError
 from topologies.emulator.netlink import Batch, devices
 from topologies.emulator.ovsdb import JsonRpc, Operation
 from topologies.emulator.parts import Bridge, BridgePort, OpenVswitch, Vtep
+from topologies.emulator.processes import Process
 
 START_SECONDS = 30.0
 DATABASE_SOCKET = "db.sock"
 CONTROL_SOCKET = "vswitchd.ctl"
-DAEMONS = ("ovsdb-server", "ovs-vswitchd")
+DATABASE, SWITCH = DAEMONS = ("ovsdb-server", "ovs-vswitchd")
 DATAPATH_TYPES = {"user": "netdev", "kernel": "system"}
 
 # Neither probing too eagerly (a controller compiling for seconds is alive) nor waiting long to come back to one.
@@ -38,40 +40,60 @@ def resolve_datapath(wanted: str) -> str:
     return "kernel" if has_module else "user"
 
 
-def start(switch: OpenVswitch, directory: Path) -> None:
-    """Start both daemons; the database is made if it is not there. They go on when this process ends."""
+def start(switch: OpenVswitch, directory: Path, daemons: Collection[str] = DAEMONS,
+          timeout: float = START_SECONDS) -> dict[str, Process]:
+    """Start the daemons; the database is made if it is not there. They go on when this process ends."""
+    if not daemons:
+        return {}
     directory.mkdir(parents=True, exist_ok=True)
     database = directory / "conf.db"
     if not database.exists():
         ovsdb.create(database)
     environment = {**os.environ, **environ(directory)}
-    server = ["ovsdb-server", str(database), f"--remote=punix:{directory / DATABASE_SOCKET}",
+    server = [DATABASE, str(database), f"--remote=punix:{directory / DATABASE_SOCKET}",
               f"--unixctl={directory / 'ovsdb.ctl'}"]
     if switch.ovsdb:
         address, _, port = switch.ovsdb.rpartition(":")
         server.append(f"--remote=ptcp:{port}:{address}")
     # If it followed the kernel's routes, it would forget and re-read them all at every device that comes or goes,
     # and lose tunnelled packets meanwhile. It has one route, given by `resume`.
-    vswitchd = ["ovs-vswitchd", f"unix:{directory / DATABASE_SOCKET}", f"--unixctl={directory / CONTROL_SOCKET}",
+    vswitchd = [SWITCH, f"unix:{directory / DATABASE_SOCKET}", f"--unixctl={directory / CONTROL_SOCKET}",
                 "--disable-system-route"]
     if switch.datapath == "user":
         vswitchd.append("--disable-system")
+    started = {}
     with namespaces.entered(switch.netns):
-        _daemon(server, directory, environment)
-        # ovs-vswitchd retries a missing database only after a second: let it find one.
-        ovsdb.connect(directory / DATABASE_SOCKET, time.monotonic() + START_SECONDS).close()
-        _daemon(vswitchd, directory, environment)
+        if DATABASE in daemons:
+            started[DATABASE] = _daemon(server, directory, environment)
+            # ovs-vswitchd retries a missing database only after a second: let it find one.
+            ovsdb.connect(directory / DATABASE_SOCKET, time.monotonic() + timeout).close()
+        if SWITCH in daemons:
+            started[SWITCH] = _daemon(vswitchd, directory, environment)
+    return {name: process for name, process in started.items() if process}
 
 
-def pids(directory: Path) -> set[int]:
-    """What the daemons' pid files say; compare with the processes that run in the namespace."""
-    found = set()
+def running(switch: OpenVswitch, directory: Path) -> dict[str, Process]:
+    """The daemons that run, by name."""
+    return {name: process for name, process in _recorded(directory) if processes.runs(process, switch.netns, name)}
+
+
+def lost(switch: OpenVswitch, directory: Path, timeout: float) -> list[str]:
+    """The daemons that do not run, in the order to start them. Of one that died just now the taps may still be there,
+    and new ones of the same name cannot be made: their end is waited for, at most `timeout` seconds."""
+    alive = running(switch, directory)
+    processes.wait([process for name, process in _recorded(directory) if not process.alive()], timeout)
+    return [name for name in DAEMONS if name not in alive]
+
+
+def _recorded(directory: Path) -> Iterator[tuple[str, Process]]:
+    """Of each daemon the process that has the number in its pid file: itself, or nobody, or by now somebody else."""
     for name in DAEMONS:
         try:
-            found.add(int((directory / f"{name}.pid").read_text(encoding="ascii")))
+            process = processes.identify(int((directory / f"{name}.pid").read_text(encoding="ascii")))
         except (FileNotFoundError, ValueError):
             continue
-    return found
+        if process:
+            yield name, process
 
 
 def environ(directory: Path) -> dict[str, str]:
@@ -79,12 +101,12 @@ def environ(directory: Path) -> dict[str, str]:
     return {"OVS_RUNDIR": str(directory), "OVS_LOGDIR": str(directory), "OVS_DBDIR": str(directory)}
 
 
-def _daemon(command: list[str], directory: Path, environment: dict[str, str]) -> None:
+def _daemon(command: list[str], directory: Path, environment: dict[str, str]) -> Process | None:
     name = command[0]
     command = [*command, f"--pidfile={directory / name}.pid", "--no-chdir", f"--log-file={directory / name}.log",
                "-vconsole:off", "-vsyslog:off"]
     try:
-        processes.start_daemon(command, env=environment, cwd="/")
+        return processes.identify(processes.start_daemon(command, env=environment, cwd="/"))
     except FileNotFoundError as error:
         raise SwitchError(name, "is not installed", "install openvswitch-switch") from error
 
@@ -95,6 +117,34 @@ def configure(switch: OpenVswitch, directory: Path, namespace: namespaces.Namesp
         ovsdb.apply(database, list(operations(switch)))
         check(switch, database)
     resume(switch, directory, namespace)
+
+
+@contextmanager
+def database(switch: OpenVswitch, directory: Path) -> Iterator[JsonRpc]:
+    """The database of a switch that runs. Raises SwitchDead if it does not, also when that is so only later."""
+    alive = running(switch, directory)
+    if len(alive) < len(DAEMONS):
+        raise SwitchDead(switch.node, "its Open vSwitch does not run", "see `overclos status`")
+    with _served(switch, directory, alive[SWITCH], START_SECONDS) as connection:
+        yield connection
+
+
+@contextmanager
+def _served(switch: OpenVswitch, directory: Path, vswitchd: Process, timeout: float) -> Iterator[JsonRpc]:
+    """The database, as long as there is an ovs-vswitchd that carries out what it says."""
+    try:
+        needed = os.pidfd_open(vswitchd.pid)
+    except ProcessLookupError as error:
+        raise SwitchDead(switch.node, "its ovs-vswitchd ended", "see `overclos status`") from error
+    try:
+        with JsonRpc(directory / DATABASE_SOCKET, time.monotonic() + timeout, needed) as connection:
+            yield connection
+    except OvsdbError as error:
+        if vswitchd.alive() and DATABASE in running(switch, directory):
+            raise
+        raise SwitchDead(switch.node, f"its Open vSwitch ended meanwhile: {error}") from error
+    finally:
+        os.close(needed)
 
 
 def check(switch: OpenVswitch, database: JsonRpc) -> None:
@@ -121,10 +171,18 @@ def _alias(link: Path, target: str) -> None:
     link.symlink_to(target)
 
 
-def await_ready(directory: Path) -> None:
-    """Wait until a restarted ovs-vswitchd has carried out what its database says."""
-    with JsonRpc(directory / DATABASE_SOCKET, time.monotonic() + START_SECONDS) as database:
-        ovsdb.apply(database, [])
+def await_ready(switch: OpenVswitch, directory: Path, vswitchd: Process, timeout: float) -> None:
+    """Wait until it has carried out what the database says. Raises OvsdbError, SwitchDead."""
+    with _served(switch, directory, vswitchd, timeout) as connection:
+        ovsdb.apply(connection, [])
+
+
+def is_resumed(switch: OpenVswitch, directory: Path, timeout: float = START_SECONDS) -> bool:
+    """Whether ovs-vswitchd has all that `resume` gives it; the route is the last of it."""
+    if not switch.vtep:
+        return True
+    with JsonRpc(directory / CONTROL_SOCKET, time.monotonic() + timeout) as control:
+        return switch.vtep.fabric in control.call("ovs/route/show")
 
 
 def _place_vtep(vtep: Vtep, namespace: namespaces.Namespace) -> None:

@@ -10,6 +10,7 @@ import socket
 import time
 from collections.abc import Mapping
 from pathlib import Path
+from select import POLLIN, poll
 from types import TracebackType
 from typing import Any, Self
 
@@ -31,10 +32,11 @@ def create(path: Path, schema: Path = SCHEMA) -> None:
 
 
 class JsonRpc:
-    """A connection to a unix socket that speaks JSON-RPC 1.0. `deadline` bounds every wait (time.monotonic())."""
+    """A connection to a unix socket that speaks JSON-RPC 1.0. `deadline` bounds every wait (time.monotonic()); so does
+    the end of the process of the pidfd `needed`, without which no answer will come."""
 
-    def __init__(self, path: Path, deadline: float) -> None:
-        self.path, self.deadline = path, deadline
+    def __init__(self, path: Path, deadline: float, needed: int | None = None) -> None:
+        self.path, self.deadline, self._needed = path, deadline, needed
         self._socket = connect(path, deadline)
         self._decoder = json.JSONDecoder()
         self._text = ""
@@ -82,6 +84,7 @@ class JsonRpc:
         return dict(message)
 
     def _fill(self) -> None:
+        self._await_answer()
         self._socket.settimeout(self._remaining())
         try:
             data = self._socket.recv(1 << 18)
@@ -95,6 +98,16 @@ class JsonRpc:
             self._bytes = b""
         except UnicodeDecodeError:
             pass  # a character is cut in two; the rest follows
+
+    def _await_answer(self) -> None:
+        if self._needed is None:
+            return
+        either = poll()
+        for descriptor in (self._socket.fileno(), self._needed):
+            either.register(descriptor, POLLIN)
+        ready = either.poll(self._remaining() * 1000)
+        if ready and all(descriptor == self._needed for descriptor, _events in ready):
+            raise OvsdbError(str(self.path), "who should do it has ended", "read the log beside the socket")
 
     def _remaining(self) -> float:
         return max(0.01, self.deadline - time.monotonic())

@@ -13,7 +13,9 @@ from typing import Any
 
 from topologies.emulator import names
 from topologies.emulator.errors import PlanError
-from topologies.emulator.kept import Kept, free
+from topologies.emulator.instances import nodes as instance_nodes
+from topologies.emulator.instances import plug
+from topologies.emulator.kept import TUNNEL_PORT, Kept, Numbering, free
 from topologies.emulator.parts import (Bridge, BridgePort, Cable, End, InstanceSpec, LabPlan, Node, OpenVswitch,
                                        Options, Vtep)
 
@@ -21,7 +23,6 @@ MANAGEMENT = "mgmt"
 FABRIC = "fabric"
 MANAGEMENT_BRIDGE = "management"
 MANAGEMENT_DEVICE = "mgmt0"
-FIRST_INDEX = 100_001  # far from those that the kernel counts up itself
 CONTROLLER_ADDRESS = "172.31.0.1"
 OVSDB_PORT = 6640
 ROUTER_ADDRESS = "169.254.0.1"
@@ -29,8 +30,6 @@ ROUTER_MAC = "02:00:5e:00:00:01"
 UNDERLAY = "10.0.0.0/8"
 PHY_DPID = 0x0001_0000_0000_0000
 INT_DPID = 0x0002_0000_0000_0000
-TUNNEL_PORT = 1
-FIRST_INSTANCE_PORT = 2
 MOST_SERVERS = 1022  # a Linux bridge has 1,023 ports; one leads to the fabric's switches
 
 MANAGEMENT_NET = ipaddress.IPv4Network("172.31.0.0/16")
@@ -49,7 +48,7 @@ def plan(lab: str, graph: Any, servers: Mapping[str, str], instances: Sequence[I
     nodes = tuple(_nodes(draft, in_order))
     _check(draft, nodes, in_order)
     # Bridges claim their device names first, so that no switch port takes one.
-    devices = {name: draft.kept.bridges.get(name) or draft.device(FABRIC, name) for name in draft.switches}
+    devices = {name: draft.kept.bridges.get(name) or draft.numbering.device(FABRIC, name) for name in draft.switches}
     cables = (*_management(draft), *_fabric(draft), *_instances(draft, in_order))
     switches = (_fabric_switch(draft, devices), *(_server_switch(draft, server) for server in draft.servers))
     return LabPlan(lab, options.datapath, options.mtu, nodes, cables, switches,
@@ -58,21 +57,18 @@ def plan(lab: str, graph: Any, servers: Mapping[str, str], instances: Sequence[I
 
 @dataclass
 class _Draft:
-    """What is given, and what the steps share: device names taken per namespace, bridge ports per node, and the
-    numbers that are still free."""
+    """What is given, and what the steps share: bridge ports per node, and the numbers that are still free."""
 
     lab: str
     graph: Any
     servers: dict[str, str]
     options: Options
     kept: Kept
-    taken: dict[str, set[str]] = field(default_factory=dict)
     ports: defaultdict[str, list[BridgePort]] = field(default_factory=lambda: defaultdict(list))
     plugs: defaultdict[str, list[BridgePort]] = field(default_factory=lambda: defaultdict(list))
-    indexes: dict[str, Iterator[int]] = field(default_factory=dict)
-    ofports: dict[str, Iterator[int]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        self.numbering = Numbering(self.lab, self.options.mtu, self.kept)
         kinds = dict(self.graph.nodes(data="kind"))
         self.switches = [name for name, kind in kinds.items() if kind != "host"]
         self.occupant = {position: server for server, position in self.servers.items()}
@@ -89,32 +85,8 @@ class _Draft:
         for server in self.servers:
             yield server, self.kept.addresses.get(server) or str(ipaddress.IPv4Address(next(fresh)))
 
-    def device(self, space: str, full: str) -> str:
-        """A device name that is free in the namespace of the node `space`."""
-        taken = self.taken.setdefault(space, set(self.kept.devices[names.netns(self.lab, space)]))
-        chosen = names.device(full, taken)
-        taken.add(chosen)
-        return chosen
-
-    def ofport(self, server: str, port: str) -> int:
-        """The OpenFlow port of an instance's port on its server's `br-int`."""
-        before = self.kept.end(names.netns(self.lab, server), port)
-        if before:
-            return before.port
-        used = set(self.kept.ofports.get((server, "br-int"), {}).values())
-        return next(self.ofports.setdefault(server, free(FIRST_INSTANCE_PORT, used)))
-
     def rate(self, tier: str) -> float | None:
         return self.options.link_rates_mbps.get(tier)
-
-    def end(self, node: str, space: str, full: str, port: int, **more: Any) -> End:
-        """The end of a cable at `node`, called `full`, in the namespace of `space`."""
-        netns = names.netns(self.lab, space)
-        before = self.kept.end(netns, full)
-        device = more.pop("device", None) or (before.device if before else self.device(space, full))
-        fresh = self.indexes.setdefault(space, free(FIRST_INDEX, self.kept.indexes[netns]))
-        given = {"mac": names.mac(full), "mtu": self.options.mtu, "altname": names.altname(full, device), **more}
-        return End(node, device, netns, port, before.index if before else next(fresh), **given)
 
 
 def _nodes(draft: _Draft, instances: list[InstanceSpec]) -> Iterator[Node]:
@@ -127,7 +99,7 @@ def _nodes(draft: _Draft, instances: list[InstanceSpec]) -> Iterator[Node]:
     yield from (Node(name, "switch", netns(FABRIC)) for name in draft.switches)
     kind = "server" if draft.servers else "host"
     yield from (Node(name, kind, netns(name)) for name in draft.servers or draft.occupant)
-    yield from (Node(instance.id, "instance", netns(instance.id), instance.server) for instance in instances)
+    yield from instance_nodes(draft.lab, instances)
 
 
 def _check(draft: _Draft, nodes: tuple[Node, ...], instances: list[InstanceSpec]) -> None:
@@ -159,10 +131,11 @@ def _management(draft: _Draft) -> Iterator[Cable]:
     for node, address in draft.addresses.items():
         full = f"{MANAGEMENT}-{node}"
         before = draft.kept.end(names.netns(draft.lab, MANAGEMENT), full)
-        far = draft.end(MANAGEMENT, MANAGEMENT, full, before.port if before else next(fresh), mtu=_MANAGEMENT_MTU,
-                        master=MANAGEMENT_BRIDGE)
-        near = draft.end(node, node, MANAGEMENT_DEVICE, 0, device=MANAGEMENT_DEVICE, mac=names.address_mac(address),
-                         mtu=_MANAGEMENT_MTU, addresses=(f"{address}/{MANAGEMENT_NET.prefixlen}",))
+        port = before.port if before else next(fresh)
+        far = draft.numbering.end(MANAGEMENT, MANAGEMENT, full, port, mtu=_MANAGEMENT_MTU, master=MANAGEMENT_BRIDGE)
+        near = draft.numbering.end(node, node, MANAGEMENT_DEVICE, 0, device=MANAGEMENT_DEVICE,
+                                   mac=names.address_mac(address), mtu=_MANAGEMENT_MTU,
+                                   addresses=(f"{address}/{MANAGEMENT_NET.prefixlen}",))
         yield Cable(far, near, "management")
 
 
@@ -177,25 +150,18 @@ def _fabric_end(draft: _Draft, name: str, data: Mapping[str, Any], peer: str) ->
     node = draft.occupant.get(name, name)
     full = f"{node}-eth{port}"
     if about["kind"] == "host" and not draft.servers:
-        return draft.end(node, node, full, port, mac=about["mac"], addresses=(f"{about['address']}/8",),
-                         checksums=draft.options.datapath == "user", rate_mbps=draft.rate(tier))
-    end = draft.end(node, node if about["kind"] == "host" else FABRIC, full, port)
+        return draft.numbering.end(node, node, full, port, mac=about["mac"], addresses=(f"{about['address']}/8",),
+                                   checksums=draft.options.datapath == "user", rate_mbps=draft.rate(tier))
+    end = draft.numbering.end(node, node if about["kind"] == "host" else FABRIC, full, port)
     ids = {"node": node, "peer": draft.occupant.get(peer, peer)}
     draft.ports[node].append(BridgePort(end.device, port, external_ids=ids, rate_mbps=draft.rate(tier)))
     return end
 
 
 def _instances(draft: _Draft, instances: list[InstanceSpec]) -> Iterator[Cable]:
-    for instance in instances:
-        for spec in instance.ports:
-            ofport = draft.ofport(instance.server, spec.id)
-            inner = draft.end(instance.id, instance.id, spec.name, 0, mac=spec.mac, mtu=instance.mtu,
-                              addresses=(spec.address,), checksums=draft.options.datapath == "user",
-                              gateway=spec.gateway)
-            outer = draft.end(instance.server, instance.server, spec.id, ofport, mtu=instance.mtu)
-            ids = {"iface-id": spec.id, "attached-mac": spec.mac}
-            draft.plugs[instance.server].append(BridgePort(outer.device, ofport, external_ids=ids))
-            yield Cable(inner, outer, "instance")
+    for cable, port in plug(draft.numbering, instances, draft.options.datapath):
+        draft.plugs[cable.b.node].append(port)
+        yield cable
 
 
 def _fabric_switch(draft: _Draft, devices: dict[str, str]) -> OpenVswitch:

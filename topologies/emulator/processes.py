@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from topologies.emulator import namespaces
@@ -66,6 +67,24 @@ def identify(pid: int) -> Process | None:
     return Process(pid, found[0]) if found else None
 
 
+def runs(process: Process, netns: str, name: str) -> bool:
+    """Whether the process runs, in this network namespace, as the program `name`."""
+    try:
+        program = Path(f"/proc/{process.pid}/comm").read_text(encoding="utf-8", errors="replace").rstrip("\n")
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+    return program == name and _namespace(str(process.pid)) == namespaces.identity(netns) and process.alive()
+
+
+def command(process: Process) -> list[str]:
+    """The command line of the process; empty when it has ended."""
+    try:
+        words = Path(f"/proc/{process.pid}/cmdline").read_bytes().decode("utf-8", "surrogateescape").split("\0")
+    except (FileNotFoundError, ProcessLookupError):
+        return []
+    return words[:-1]
+
+
 def inside(names: Iterable[str]) -> list[Process]:
     """All processes whose network namespace is one of these, except this one."""
     wanted = {namespaces.identity(name) for name in names} - {None}
@@ -108,8 +127,13 @@ def wait(victims: Collection[Process], timeout: float) -> list[Process]:
     deadline = time.monotonic() + timeout
     for process in victims:
         _wait_one(process, deadline)
-    _daemons[:] = [daemon for daemon in _daemons if daemon.poll() is None]
+    reap()
     return [process for process in victims if process.alive()]
+
+
+def reap() -> None:
+    """Collect the exit of daemons that this process started."""
+    _daemons[:] = [daemon for daemon in _daemons if daemon.poll() is None]
 
 
 def _hold_files(process: Process) -> list[int]:

@@ -8,6 +8,7 @@ A device that is down is no error: the kernel makes the socket hear by itself as
 """
 
 import fcntl
+import resource
 import socket
 import struct
 from collections.abc import Iterator
@@ -91,6 +92,12 @@ class PacketSocket:
 
     def close(self) -> None:
         self.socket.close()
+
+
+def allow_open_files() -> None:
+    """As many as the system lets us: there is a socket for each endpoint, and more for each TCP exchange."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
 def restore_tag(frame: bytes, ancillary: list[tuple[int, int, bytes]]) -> bytes:

@@ -1,7 +1,7 @@
 """Frames from packet fields, built by scapy: Ethernet, 802.1Q, ARP, IPv4, ICMP, TCP, UDP, RoCEv2, VXLAN.
 
-This is the only module that imports scapy, and it runs in the probe process alone (scapy is GPL-2.0-only). The layers
-are imported one by one: `scapy.all` takes three times as long to load.
+Only the modules of this package import scapy, and they run in processes of their own (scapy is GPL-2.0-only). The
+layers are imported one by one: `scapy.all` takes three times as long to load.
 """
 
 from itertools import pairwise

@@ -6,14 +6,13 @@ a grace after the last one, so a leak cannot hide by being late.
 """
 
 import errno
-import resource
 import time
 from collections.abc import Callable, Iterable
 from contextlib import ExitStack
 from functools import partial
 from selectors import EVENT_READ, DefaultSelector
 
-from topologies.probes.endpoints import PacketSocket
+from topologies.probes.endpoints import PacketSocket, allow_open_files
 from topologies.probes.exchange import Exchanges
 from topologies.probes.packets import build
 from topologies.probes.plan import Plan, Probe
@@ -47,7 +46,7 @@ class Runner:
     def run(self) -> dict[str, object]:
         """The result as it is written: results, taps, errors, seconds, sent."""
         started = time.monotonic()
-        _allow_open_files()
+        allow_open_files()
         with ExitStack() as stack:
             stack.callback(self._selector.close)
             self._open(stack)
@@ -175,9 +174,3 @@ class Runner:
             if self._told:
                 self._progress(text)
             self._told = now
-
-
-def _allow_open_files() -> None:
-    """As many as the system lets us: a socket for each endpoint, and two for each TCP exchange."""
-    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))

@@ -18,6 +18,7 @@ from controller.northbound.store.errors import (
 )
 from controller.northbound.store.follow import Follower
 from controller.northbound.store.memory import Memory
+from controller.northbound.store.read import Reader
 from controller.northbound.store.store import Store
 from controller.northbound.store.values import Answer, AuditEntry, Contents, Position, Record, Token
 
@@ -32,6 +33,7 @@ __all__ = [
     "Memory",
     "OutcomeUnknown",
     "Position",
+    "Reader",
     "Record",
     "Refused",
     "SchemaMismatch",

@@ -9,7 +9,7 @@ from controller.northbound.store.cache import COLUMNS
 from controller.northbound.store.errors import StoreError
 from controller.northbound.store.follow import Follower
 from controller.northbound.store.session import Session
-from controller.northbound.store.values import Answer, AuditEntry, Contents, Token
+from controller.northbound.store.values import Answer, AuditEntry, Contents, Position, Token
 from controller.ovsdb import Row
 
 _PAGE = 1000
@@ -18,12 +18,14 @@ _PAGE = 1000
 class Reader:
     """A connection to the store at `remote` (``unix:PATH`` or ``tcp:HOST:PORT``). Threads may share it; calls are
     short. While the store is away every call raises StoreAway, and the next one tries again. `columns` limits what is
-    known of it."""
+    known of it, `seen` is as Session has it."""
 
-    def __init__(self, remote: str, columns: Mapping[str, Sequence[str]] = COLUMNS) -> None:
+    def __init__(
+        self, remote: str, columns: Mapping[str, Sequence[str]] = COLUMNS, seen: Position | None = None
+    ) -> None:
         self.remote = remote
         self._lock = threading.RLock()
-        self._session = Session(remote, columns)
+        self._session = Session(remote, columns, seen)
 
     def close(self) -> None:
         with self._lock:
@@ -33,6 +35,12 @@ class Reader:
         """The newest there are here. Takes in what has arrived and does not ask the server; what this Store wrote
         itself is always in it."""
         with self._lock:
+            return self._session.newest().contents()
+
+    def asked(self) -> Contents:
+        """The newest contents that the server has at this moment: for who acts on them at once."""
+        with self._lock:
+            self._session.transact([])  # before its answer come the changes that were made before
             return self._session.newest().contents()
 
     def follow(self) -> Iterator[Contents | StoreError]:

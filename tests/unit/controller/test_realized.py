@@ -23,13 +23,15 @@ class FakeFleet:
 
     def __init__(self, realized: dict[int, int | None]) -> None:
         self._realized = realized
+        self.behind: set[int] = set()  # dpids that have not confirmed the newest target
         self.errors: dict[int, str] = {}
         self.words: list[tuple[int, Flow, str]] = []
 
     def connection(self, dpid: int) -> Any:
         if dpid not in self._realized:
             return None
-        return SimpleNamespace(session=SimpleNamespace(realized=self._realized[dpid]))
+        session = SimpleNamespace(realized=self._realized[dpid], confirmed=dpid not in self.behind)
+        return SimpleNamespace(session=session)
 
     def refused(self) -> Any:
         return iter(self.words)
@@ -58,6 +60,37 @@ def test_ports_that_are_not_plugged_wait_at_their_servers_br_int() -> None:
         "server-1/br-int": {"red.prod.w1.eth0", "blue.prod.w1.eth0"},
         "server-3/br-int": {"blue.prod.w2.eth0"},
     }
+
+
+def test_a_port_that_was_just_plugged_waits_until_its_flows_are_confirmed() -> None:
+    """Its generation was confirmed before it was plugged: that says nothing of it."""
+    fleet = FakeFleet({1: 4, 0x20000: 4, 0x20001: 4})
+    now = progress(fleet)
+    now.arrivals.compiled(PLUGGED, frozenset())
+    now.plugged = plugged = {**PLUGGED, ("server-1", "red.prod.w1.eth0"): 2}
+    fleet.behind = {0x20000, 0x20001}
+    now.arrivals.compiled(plugged, frozenset({0x20000, 0x20001, 0x20003}))  # the last one is away
+    now.arrivals.heard(fleet)
+    assert "red.prod.w1.eth0" in realizations(now)["server-1/br-int"].waiting
+    fleet.behind = {0x20000}  # a peer's switch does not know it yet
+    now.arrivals.heard(fleet)
+    assert "red.prod.w1.eth0" in realizations(now)["server-1/br-int"].waiting
+    fleet.behind = set()
+    now.arrivals.heard(fleet)
+    assert realizations(now)["server-1/br-int"].waiting == set() and not [*now.arrivals]
+
+
+def test_to_a_new_controller_nothing_arrives_and_what_is_unplugged_again_neither() -> None:
+    fleet = FakeFleet({0x20000: 4})
+    fleet.behind = {0x20000}
+    now = Progress(fleet, Counters(), SNAPSHOT)  # type: ignore[arg-type]
+    now.arrivals.compiled(PLUGGED, frozenset({0x20000}))
+    assert not [*now.arrivals]
+    now.arrivals.compiled({**PLUGGED, ("server-1", "red.prod.w1.eth0"): 2}, frozenset({0x20000}))
+    assert [*now.arrivals]
+    now.arrivals.compiled(PLUGGED, frozenset({0x20000}))
+    now.arrivals.heard(fleet)
+    assert not [*now.arrivals]
 
 
 def test_the_words_of_switches_and_of_their_databases() -> None:

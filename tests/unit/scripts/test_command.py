@@ -24,6 +24,8 @@ EXAMPLE = str(REPOSITORY / "examples" / "two-tenants.yaml")
         (["controller"], 1, "say what to control: --fabric fattree,4, --snapshot FILE or --store REMOTE"),
         (["exec", "web1"], 1, "no lab is up (overclos up FILE)"),
         (["down", "../.."], 1, "overclos: ../..: is not the name of a lab"),
+        (["cables", "--observed", "x.csv"], 1, "--observed goes with a lab file"),
+        (["cables", "/nonexistent.yaml"], 1, "/nonexistent.yaml: No such file or directory"),
         (["status", "nosuch"], 1, "overclos: nosuch: no such lab is up"),
     ],
 )
@@ -42,6 +44,10 @@ def test_errors_are_one_line(arguments: list[str], status: int, said: str, capsy
         (["controller", "--fabric", "fattree"], "say fattree,K with whole numbers"),
         (["controller", "--fabric", "fattree,5"], "5 is odd"),
         (["controller", "--fabric", "leafspine,1,2"], "say leafspine,LEAVES,SPINES,SERVERS_PER_LEAF"),
+        (["controller", "--fabric", "dualplane,1"], "say dualplane,SEGMENTS,SERVERS_PER_SEGMENT,RAILS,AGGS_PER_PLANE"),
+        (["controller", "--fabric", "scalableunits,1,4,1,1"], "one unit of one rail is a single switch"),
+        (["entropy", "a", "b", "--queue-pairs", "0"], "use whole numbers from 1 to 1024"),
+        (["entropy", "a", "b", "--queue-pairs", "four"], "four: use whole numbers from 1 to 1024, such as 1,4,16"),
         (["down", "one", "two"], "unknown arguments: two"),
         (["fly"], "invalid choice: 'fly'"),
     ],
@@ -73,6 +79,49 @@ def test_a_fabric_too_large_for_one_machine_is_told_like_any_problem(tmp_path: P
     file.write_text("lab: big\nfabric: {kind: leaf-spine, leaves: 60, spines: 2, servers_per_leaf: 20}\n")
     assert main(["inspect", str(file)]) == 1
     assert capsys.readouterr().err.startswith(f"{file}:2: fabric: big: 1200 servers")
+
+
+STRIPE = "lab: stripe\nfabric: {kind: rail-stripe, stripes: 1, servers_per_stripe: 2, rails: 8, spines: 1}\n"
+TENANTS = "tenants: {red: {vpcs: {v: {subnets: {n: {cidr: 10.1.0.0/24}}, instances: {i: {subnet: n}}}}}}\n"
+NO_LAB = "fabric: server-1 has 8 NICs, and in a lab a server has one (look at it with `overclos graph` and"
+
+
+@pytest.mark.parametrize("arguments", [["up"], ["run"], ["inspect"]])
+def test_a_fabric_that_no_lab_can_be_made_of_is_refused_in_one_line(arguments, tmp_path, capsys, monkeypatch) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    monkeypatch.setenv("OVERCLOS_RUN_DIR", str(tmp_path / "run"))
+    file = tmp_path / "stripe.yaml"
+    file.write_text(STRIPE)
+    assert main([*arguments, str(file)]) in (1, 3)
+    errors = capsys.readouterr().err
+    assert errors.startswith(f"{file}:2: {NO_LAB}") and errors.count("\n") == 1
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize("form, beginning", [
+    ("svg", "<svg "), ("dot", "graph "), ("mermaid", "---\n"), ("json", "{\n"), ("graphml", "<graphml "),
+    ("simai", "27 8 2 9 40 H100\n"), ("containerlab", "name: stripe\n"),
+])
+def test_every_fabric_is_drawn_and_exported(form, beginning, tmp_path, capsys) -> None:
+    file = tmp_path / "stripe.yaml"
+    file.write_text(STRIPE)
+    assert main(["graph", str(file), "--format", form]) == 0
+    assert capsys.readouterr().out.startswith(beginning)
+
+
+def test_a_lab_without_tenants_has_servers_all_the_same(tmp_path, capsys) -> None:
+    file = tmp_path / "lab.yaml"
+    file.write_text("fabric: {kind: zone, pods: 1, racks_per_pod: 1, servers_per_rack: 2, nics_per_server: 1, "
+                    "aggregation_switches: 1}\n")
+    assert main(["cables", str(file)]) == 0
+    assert "server-2,1,rtsw-0-0,2,server\n" in capsys.readouterr().out
+
+
+def test_tenants_on_a_fabric_that_no_lab_can_be_made_of_are_not_left_out_in_silence(tmp_path, capsys) -> None:
+    file = tmp_path / "stripe.yaml"
+    file.write_text(STRIPE + TENANTS)
+    assert main(["graph", str(file)]) == 1
+    assert capsys.readouterr().err.startswith(f"{file}:2: {NO_LAB}")
 
 
 def test_help_of_every_verb_says_what_it_does() -> None:

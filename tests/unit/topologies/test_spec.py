@@ -12,6 +12,15 @@ from topologies.wiring import FabricError, hosts, switches
 EXAMPLES = sorted((Path(__file__).parents[3] / "examples").glob("*.yaml"))
 FAT_TREE = {"kind": "fat-tree", "k": 4}
 LEAF_SPINE = {"kind": "leaf-spine", "leaves": 4, "spines": 2, "servers_per_leaf": 2}
+RAIL_STRIPE = {"kind": "rail-stripe", "stripes": 2, "servers_per_stripe": 2, "rails": 4, "spines": 2}
+UNITS = {"kind": "scalable-units", "units": 2, "servers_per_unit": 4, "rails": 2, "planes": 1}
+THREE_TIERS = {**UNITS, "units": 8, "servers_per_unit": 2, "rails": 1}
+TWIN = {**UNITS, "planes": 2}
+DUAL_PLANE = {"kind": "dual-plane", "segments": 2, "servers_per_segment": 2, "rails": 1, "aggs_per_plane": 2}
+ZONE = {"kind": "zone", "pods": 2, "racks_per_pod": 2, "servers_per_rack": 2, "nics_per_server": 1,
+        "aggregation_switches": 1}
+RAIL_ONLY = {"kind": "rail-only", "units": 1, "servers_per_unit": 4, "rails": 2, "spines_per_rail": 0}
+KINDS = "use fat-tree, leaf-spine, rail-stripe, scalable-units, dual-plane, zone or rail-only"
 
 
 def schema():
@@ -31,6 +40,8 @@ def texts(fabric, servers=None):
     ({**LEAF_SPINE, "link_rates_mbps": {"spine": 400_000}}, {"a": None, "b": {}, "c": {"position": "h8"}}),
     (FAT_TREE, {"gpu-node-0001": {"position": "h16"}}),
     (FAT_TREE, {"x" * 63: {}}),
+    *((fabric, None) for fabric in (RAIL_STRIPE, UNITS, THREE_TIERS, TWIN, DUAL_PLANE, ZONE, RAIL_ONLY)),
+    ({**ZONE, "link_rates_mbps": {"server": 40, "ctsw": 40, "atsw": 10}}, {"a": {"position": "h8"}}),
 ])
 def test_what_is_right_passes_and_builds(fabric, servers):
     assert spec.validate(fabric, servers) == []
@@ -43,10 +54,10 @@ def test_what_is_right_passes_and_builds(fabric, servers):
 @pytest.mark.parametrize("fabric, expected", [
     (None, ["fabric: is missing (add for example `fabric: {kind: fat-tree, k: 4}`)"]),
     ([], ["fabric: must be a mapping, not a list (for example `fabric: {kind: fat-tree, k: 4}`)"]),
-    ({}, ["fabric.kind: is missing (use fat-tree or leaf-spine)"]),
+    ({}, [f"fabric.kind: is missing ({KINDS})"]),
     ({"kind": "fattree", "k": 4}, ["fabric.kind: there is no fabric 'fattree' (did you mean fat-tree?)"]),
     ({"kind": ["fat-tree"]}, ["fabric.kind: there is no fabric ['fat-tree'] (did you mean fat-tree?)"]),
-    ({"kind": "torus"}, ["fabric.kind: there is no fabric 'torus' (use fat-tree or leaf-spine)"]),
+    ({"kind": "torus"}, [f"fabric.kind: there is no fabric 'torus' ({KINDS})"]),
     ({"kind": "fat-tree"}, ["fabric.k: is missing (ports of each switch; there are k^3/4 host positions; "
                             "use an even number from 2 to 254)"]),
     ({"kind": "fat-tree", "k": 5},
@@ -67,6 +78,13 @@ def test_what_is_right_passes_and_builds(fabric, servers):
     ({**FAT_TREE, "link_rates_mbps": {"spine": 5, "core": 0}},
      ["fabric.link_rates_mbps.spine: is not a known key (use server, edge or core)",
       "fabric.link_rates_mbps.core: 0 is out of range (use a whole number from 1 to 1000000)"]),
+    ({**UNITS, "rails": 3, "planes": 0},
+     ["fabric.rails: 3 is no power of two (use a power of two from 1 to 64)",
+      "fabric.planes: 0 is out of range (use a whole number from 1 to 2)"]),
+    ({**UNITS, "units": 64}, ["fabric.units: 64 units of 2 rails are too much for three tiers of switches with 8 ports "
+                              "(use fewer units or rails, or more servers_per_unit)"]),
+    ({**RAIL_ONLY, "units": 2}, ["fabric.spines_per_rail: without spines nothing joins the 2 leaves of a rail "
+                                 "(use 1 or more, or one unit)"]),
 ])
 def test_what_is_wrong_with_a_fabric_is_said_at_once(fabric, expected):
     assert texts(fabric) == expected
@@ -132,7 +150,29 @@ def test_building_what_is_wrong_is_a_typed_error(fabric):
         spec.build(fabric)
 
 
-@pytest.mark.parametrize("fabric", [FAT_TREE, LEAF_SPINE])
+WAYS = "look at it with `overclos graph` and `overclos cables`, or run it under `mn`"
+
+
+@pytest.mark.parametrize("fabric, problem", [
+    (FAT_TREE, None), (LEAF_SPINE, None), (THREE_TIERS, None), (ZONE, None), ({**RAIL_STRIPE, "rails": 1}, None),
+    (RAIL_STRIPE, "server-1 has 4 NICs, and in a lab a server has one"),
+    ({**ZONE, "nics_per_server": 8}, "server-1 has 8 NICs, and in a lab a server has one"),
+    (DUAL_PLANE, "the NIC of server-1 has 2 ports, and in a lab a server has one cable"),
+    ({**TWIN, "rails": 1}, "the NIC of server-1 has 2 ports, and in a lab a server has one cable"),
+])
+def test_what_a_lab_cannot_make_yet_is_said(fabric, problem):
+    expected = None if problem is None else (("fabric",), problem, WAYS)
+    assert spec.lab_obstacle(spec.build(fabric)) == expected
+
+
+def test_cables_tell_the_rate_that_is_set_for_their_tier():
+    graph = spec.build({**ZONE, "link_rates_mbps": {"atsw": 10}})
+    assert {(cable["tier"], cable.get("rate_mbps")) for *_, cable in graph.edges(data=True)} == {
+        ("server", None), ("ctsw", None), ("atsw", 10)}
+
+
+@pytest.mark.parametrize("fabric", [FAT_TREE, LEAF_SPINE, RAIL_STRIPE, UNITS, THREE_TIERS, TWIN, DUAL_PLANE, ZONE,
+                                    RAIL_ONLY])
 def test_every_switch_name_is_kept_from_servers(fabric):
     for name in switches(spec.build(fabric)):
         assert [problem.path for problem in spec.validate(fabric, {name: {}})] == [("servers", name)]
@@ -154,9 +194,11 @@ anything = st.recursive(scalars, lambda inner: st.lists(inner, max_size=3) | st.
 rates = st.dictionaries(st.sampled_from(["server", "edge", "core", "spine", "x"]), st.integers(-1, 10) | anything,
                         max_size=3)
 fabrics = st.fixed_dictionaries(
-    {"kind": st.sampled_from(["fat-tree", "leaf-spine"])},
-    optional={"k": st.integers(0, 9), "leaves": st.integers(0, 3), "spines": st.integers(0, 3),
-              "servers_per_leaf": st.integers(0, 3), "mtu": st.integers(0, 70000), "link_rates_mbps": rates,
+    {"kind": st.sampled_from(["fat-tree", "leaf-spine", "scalable-units", "rail-only"])},
+    optional={"units": st.integers(0, 9), "servers_per_unit": st.integers(0, 9), "rails": st.integers(0, 5),
+              "planes": st.integers(0, 3), "spines_per_rail": st.integers(-1, 1), "k": st.integers(0, 9),
+              "leaves": st.integers(0, 3), "spines": st.integers(0, 3), "servers_per_leaf": st.integers(0, 3),
+              "mtu": st.integers(0, 70000), "link_rates_mbps": rates,
               "datapath": st.sampled_from(["auto", "user", "kernel", "x"])})
 sections = st.none() | st.dictionaries(
     st.sampled_from(["a", "b-1", "B", "mgmt", "edge-0-0", "leaf-1"]),

@@ -54,6 +54,13 @@ def python(script, *arguments, cwd=CHECKOUT):
     ("topologies/leafspine.py", "leafspine", 8, 6, 16),
     ("topologies/leafspine.py", "leafspine,4,2,2", 8, 6, 16),
     ("topologies/leafspine.py", "leafspine,3,spines=4", 6, 7, 18),
+    ("topologies/railstripe.py", "railstripe", 16, 10, 32),
+    ("topologies/railstripe.py", "railstripe,1,rails=8", 16, 10, 32),
+    ("topologies/scalableunits.py", "scalableunits", 16, 6, 32),
+    ("topologies/scalableunits.py", "scalableunits,4,2,2,2", 16, 40, 64 + 32),
+    ("topologies/dualplane.py", "dualplane", 8, 12, 32),
+    ("topologies/zone.py", "zone", 8, 9, 20),
+    ("topologies/railonly.py", "railonly", 8, 2, 8),
 ])
 def test_mn_builds_it(file, topo, hosts, switches, links):
     loaded = json.loads(python(LOAD, file, topo))
@@ -81,7 +88,16 @@ def test_it_can_be_loaded_from_anywhere(tmp_path):
     assert len(json.loads(python(LOAD, CHECKOUT / "topologies/fattree.py", "fattree,2", cwd=tmp_path))["hosts"]) == 2
 
 
-@pytest.mark.parametrize("name", ["fattree", "leafspine"])
+def test_the_second_port_of_a_nic_has_its_mac_and_no_address():
+    loaded = json.loads(python(LOAD, "topologies/dualplane.py", "dualplane,2,2,1,2"))
+    assert loaded["hosts"]["h1"] == {"ip": "10.0.1.2/8", "mac": "02:00:0a:00:01:02"}
+    ports = [link for link in loaded["links"] if link["node1"] == "h1"]
+    assert [(port["intfName1"], port["node2"], port.get("addr1")) for port in ports] == [
+        ("h1-eth0", "tor-0-0-0", None), ("h1-eth1", "tor-0-0-1", "02:00:0a:00:01:02")]
+
+
+@pytest.mark.parametrize("name", ["fattree", "leafspine", "railstripe", "scalableunits", "dualplane", "zone",
+                                  "railonly"])
 def test_loading_does_nothing_and_needs_no_mininet(name):
     assert python(INERT, f"topologies/{name}.py") == f"[] False ['{name}']\n"
 
@@ -89,6 +105,8 @@ def test_loading_does_nothing_and_needs_no_mininet(name):
 @pytest.mark.parametrize("file, topo, message", [
     ("topologies/fattree.py", "fattree,5", "mn: k: 5 is odd (use an even number from 2 to 254, such as 4 or 6)"),
     ("topologies/leafspine.py", "leafspine,0", "mn: leaves: 0 is out of range (use a whole number from 1 to 65279)"),
+    ("topologies/railonly.py", "railonly,2", "mn: spines_per_rail: without spines nothing joins the 2 leaves of a rail "
+     "(use 1 or more, or one unit)"),
 ])
 def test_what_cannot_be_built_leaves_mn_without_its_cleanup(file, topo, message):
     """mn ends on an exception by deleting every bridge of the machine, but not on SystemExit."""

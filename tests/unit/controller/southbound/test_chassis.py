@@ -29,7 +29,14 @@ def tables(*interfaces: dict[str, Any], dpid: int = DPID) -> dict[str, dict[str,
 def test_plugged_ports_are_those_with_an_iface_id_on_br_int() -> None:
     both = interface("tap1", 5, "red.prod.web1.eth0"), interface("vxlan0", 1)
     assert plugs(tables(*both), DPID) == Plugs({"red.prod.web1.eth0": 5})
-    assert plugs(tables(*both, dpid=1), DPID) == Plugs()
+
+
+def test_without_the_bridge_nothing_is_known_of_its_ports() -> None:
+    tap = interface("tap1", 5, "red.prod.web1.eth0")
+    assert plugs(tables(tap, dpid=1), DPID) is None
+    restarted = tables(tap)
+    restarted["Bridge"]["b"]["datapath_id"] = ["set", []]  # what ovs-vswitchd did not say yet to a new ovsdb-server
+    assert plugs(restarted, DPID) is None
 
 
 def test_a_port_without_a_number_yet_is_not_plugged() -> None:

@@ -1,6 +1,12 @@
 """The journal is readable at any moment, and one process at a time changes a lab."""
 
 import json
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 
 import networkx as nx
@@ -12,6 +18,8 @@ from topologies.emulator.lab import down
 from topologies.emulator.parts import LabPlan
 from topologies.emulator.plan import plan
 from topologies.emulator.processes import Process
+
+ROOT = Path(__file__).parents[4]
 
 
 @pytest.fixture(autouse=True)
@@ -52,11 +60,39 @@ def test_long_lab_names_keep_apart() -> None:
     assert len(journal.directory(first).name) <= 20
 
 
+@contextmanager
+def held() -> Iterator[subprocess.Popen[str]]:
+    """Another process that has the lab's lock until its standard input is closed."""
+    code = ("import sys; from topologies.emulator import journal\n"
+            "with journal.locked('lab'): print('held', flush=True); sys.stdin.read()")
+    with subprocess.Popen(
+        [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT
+    ) as process:
+        assert process.stdout.readline() == "held\n"
+        yield process
+
+
 def test_second_process_is_refused() -> None:
-    with journal.locked("lab"):
+    with held():
         with pytest.raises(LabBusy, match="another process"):
-            with journal.locked("lab"):
+            with journal.locked("lab", patience_s=0):
                 pass
+
+
+@pytest.mark.parametrize("patience_s", [None, 20.0])
+def test_second_process_waits_until_the_first_has_finished(patience_s: float | None) -> None:
+    with held() as process:
+        threading.Timer(0.1, process.stdin.close).start()
+        with journal.locked("lab", patience_s):
+            assert process.wait(5) == 0
+
+
+def test_a_lock_is_no_obstacle_to_its_own_thread_but_to_another() -> None:
+    with journal.locked("lab"), journal.locked("lab", patience_s=0), ThreadPoolExecutor() as pool:
+        with pytest.raises(LabBusy):
+            pool.submit(lambda: journal.locked("lab", patience_s=0).__enter__()).result()
+    with journal.locked("lab", patience_s=0):
+        pass
 
 
 def test_erase_leaves_nothing(run_directory: Path) -> None:
