@@ -45,6 +45,8 @@ def flows(lab: Lab) -> str:
 
 
 def ping(lab: Lab, source: str, address: str) -> bool:
+    """Of a sender that does not remember whose the address was before."""
+    command_output(Lab.attach(lab.name), source, ["ip", "neigh", "flush", "all"])
     argv = ["ping", "-c", "1", "-W", "1", address]
     return "1 received" in command_output(Lab.attach(lab.name), source, argv, status=None)
 
