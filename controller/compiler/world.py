@@ -15,11 +15,14 @@ from controller.compiler.unit import Where
 from controller.compiler.vpc import VpcScope
 from controller.model.difference import Difference, difference
 from controller.model.fabric import NO_FABRIC, Fabric
+from controller.model.kinds import KINDS
 from controller.model.placement import Chassis, Observed
 from controller.model.security import SecurityGroup, SecurityRule
 from controller.model.snapshot import Snapshot
 from controller.model.tenancy import Instance, Port, Subnet
 
+_PHYSICAL = ("fabric", "switch", "attachment", "link")  # compared whole: a NIC with two ports is attached twice
+_INDEXED = tuple(kind for kind in KINDS if kind.name not in _PHYSICAL)
 Tunnels = tuple[tuple[int, Where], ...]  # (VXLAN port, dpids of the br-ints on which it has that number)
 
 
@@ -101,7 +104,7 @@ class World:
 
     def update(self, snapshot: Snapshot, observed: Observed) -> Mapping[str, Scope | None]:
         """Every scope that is other than it was, by its key; None for one that is gone."""
-        change = difference(self._snapshot, snapshot)
+        change = difference(self._snapshot, snapshot, _INDEXED)
         vpcs = {*self._follow(change, snapshot), *self._replugged(observed)}
         self._snapshot, self._observed = snapshot, observed
         found: dict[str, Scope | None] = {f"chassis/{chassis.name}": None for chassis in change.olds("chassis")}

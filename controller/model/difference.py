@@ -5,7 +5,7 @@ snapshot out of the old one's parts.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import compress, count
 from operator import is_not
@@ -57,12 +57,13 @@ class Difference:
         return list(dict.fromkeys(name for name, _ in (*self.before(), *self.after())))
 
 
-def difference(old: Snapshot, new: Snapshot) -> Difference:
-    """What leads from `old` to `new`; generations and order do not matter. Raises DoubleIds."""
+def difference(old: Snapshot, new: Snapshot, kinds: Sequence[Kind] = KINDS) -> Difference:
+    """What leads from `old` to `new`, as far as these kinds of things go; generations and order do not matter. Raises
+    DoubleIds."""
     added: dict[str, tuple[Any, ...]] = {}
     changed: dict[str, tuple[tuple[Any, Any], ...]] = {}
     removed: dict[str, tuple[Any, ...]] = {}
-    for kind in KINDS:
+    for kind in kinds:
         gone, come = _apart(kind, kind.find(old), kind.find(new))
         pairs = tuple((gone[name], one) for name, one in come.items() if name in gone and gone[name] != one)
         for found, things in (

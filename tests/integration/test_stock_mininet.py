@@ -53,8 +53,8 @@ def test_pingall_drops_what_has_no_way(
         ready.await_socket(status, tmp_path / "controller.log", lambda: controller.poll() is None, 20)
         argv = ["/usr/bin/mn", "--custom", f"topologies/{file}.py", "--topo", topology, "--controller", "remote",
                 "--switch", "ovs,datapath=user", *test]  # fmt: skip
-        done = subprocess.run(
-            ovs.namespace.command(*SANDBOX, *argv), cwd=REPOSITORY, capture_output=True, text=True,
+        done = subprocess.run(  # mn waits for ever for a controller that went away
+            ovs.namespace.command(*SANDBOX, *argv), cwd=REPOSITORY, capture_output=True, text=True, timeout=120,
             env=os.environ | {"OVS_RUNDIR": str(ovs.directory), "OVS_DBDIR": str(ovs.directory)},
         )  # fmt: skip
         counters = ready.status(status)["counters"]

@@ -50,3 +50,11 @@ def test_an_instance_that_moves_takes_its_ports_along() -> None:
     changed = world.update(replace(SNAPSHOT, intent=replace(SNAPSHOT.intent, instances=moved)), Observed())
     assert PORT.subnet in changed and all(key.startswith("red.prod") for key in changed)
     assert PORT.id in world.waiting[to] and PORT.id not in world.waiting[instance.server]
+
+
+def test_a_nic_may_be_attached_twice() -> None:
+    """With two cables to two switches, in a dual-plane fabric: one name, one address."""
+    fabric = replace(SNAPSHOT.fabric, attachments=SNAPSHOT.fabric.attachments * 2)
+    world = World()
+    world.update(SNAPSHOT, Observed())
+    assert list(world.update(replace(SNAPSHOT, fabric=fabric), Observed())) == ["fabric"]
