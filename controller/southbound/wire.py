@@ -63,9 +63,14 @@ def flow_mod(flow: Flow, command: int = ADD) -> bytes:
     known = _RECENT.get(id(flow))
     if known is None:
         if len(_RECENT) >= _RECENT_KEPT:
-            _RECENT.clear()
+            forget()
         known = _RECENT[id(flow)] = flow, _encode(flow, command)
     return known[1]
+
+
+def forget() -> None:
+    """Lets go of the flows whose bytes are remembered."""
+    _RECENT.clear()
 
 
 def _encode(flow: Flow, command: int) -> bytes:

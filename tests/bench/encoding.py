@@ -101,6 +101,7 @@ def _forget() -> None:
     for function in vars(wire).values():
         if hasattr(function, "cache_clear"):
             function.cache_clear()
+    wire.forget()
 
 
 # ---- one real switch
