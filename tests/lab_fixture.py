@@ -1,6 +1,6 @@
 """A running lab for tests, and the checks that every such test ends with."""
 
-import os
+import secrets
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -17,6 +17,7 @@ from scripts.overclos.progress import Progress
 from topologies.emulator.lab import Lab
 
 REPOSITORY = Path(__file__).parents[1]
+RUN = secrets.token_hex(4)   # names of namespaces are the machine's: a run that was killed must not be in the way
 COMMAND = [sys.executable, "-m", "scripts.overclos.main"]
 
 SMALL = """\
@@ -42,7 +43,7 @@ tenants:
 
 def lab_name(purpose: str) -> str:
     """A name that no other test, and no other run of the tests, uses at the same time."""
-    return f"t-{purpose}-{Path(os.environ['OVERCLOS_RUN_DIR']).name[-8:].strip('_').replace('_', '-')}".lower()
+    return f"t-{purpose}-{RUN}"
 
 
 def write(directory: Path, text: str, purpose: str) -> Path:

@@ -59,7 +59,8 @@ def wanted(sizes: tuple[int, int, int], instances: Sequence[InstanceSpec], names
     section = {name: None for name in names} if names else None
     at = servers(graph, section, addresses(present) if present else {})
     options.setdefault("datapath", "user")
-    return plan(lab_name("change"), graph, at, instances, Options(**options), present=present)  # type: ignore[arg-type]
+    name = present.lab if present else lab_name("change")   # of another process, perhaps
+    return plan(name, graph, at, instances, Options(**options), present=present)  # type: ignore[arg-type]
 
 
 def created(sizes: tuple[int, int, int] = (1, 1, 2), instances: Sequence[InstanceSpec] = (W1, W2), **more: object,
