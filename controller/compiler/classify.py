@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from controller.compiler.address import ipv4
 from controller.compiler.unit import Selected
-from controller.compiler.world import SubnetScope, without
+from controller.compiler.world import MemberScope, SubnetScope, without
 from controller.flows.flow import Flow
 from controller.flows.language import flow, goto, load
 from controller.flows.match import match
@@ -29,13 +29,16 @@ class FromVtep(NamedTuple):
     because: str
 
 
-SCOPES = (SubnetScope,)
+SCOPES = (MemberScope, SubnetScope)
 
 
-def select(scope: SubnetScope) -> Iterator[Selected]:
+def select(scope: MemberScope | SubnetScope) -> Iterator[Selected]:
+    if isinstance(scope, MemberScope):
+        if scope.ofport is not None:
+            port, vni = scope.port.id, scope.within.subnet.vni
+            yield port, (scope.chassis.int_dpid,), FromPort(scope.ofport, vni, port)
+        return
     subnet = scope.subnet
-    for port, chassis, ofport in scope.plugged():
-        yield port.id, (chassis.int_dpid,), FromPort(ofport, subnet.vni, port.id)
     for chassis in scope.reach:
         for tunnel_port, where in without(scope.receivers, chassis.int_dpid):
             yield (chassis.name, tunnel_port), where, FromVtep(tunnel_port, subnet.vni, chassis.vtep, subnet.id)

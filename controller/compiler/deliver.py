@@ -10,7 +10,7 @@ from controller.compiler.address import mac
 from controller.compiler.forward import MULTICAST
 from controller.compiler.security import Filter, judged_as, words
 from controller.compiler.unit import Selected
-from controller.compiler.world import SubnetScope
+from controller.compiler.world import LocalScope, MemberScope
 from controller.flows.action import Action, Output
 from controller.flows.flow import Flow
 from controller.flows.language import flow, load, track
@@ -40,19 +40,16 @@ class LocalMembers(NamedTuple):
     because: str
 
 
-SCOPES = (SubnetScope,)
+SCOPES = (MemberScope, LocalScope)
 
 
-def select(scope: SubnetScope) -> Iterator[Selected]:
-    subnet = scope.subnet
-    members: dict[int, list[Receiver]] = {}
-    for port, chassis, ofport in scope.plugged():
-        receiver = Receiver(ofport, scope.filters.get(port.id))
-        members.setdefault(chassis.int_dpid, []).append(receiver)
-        yield port.id, (chassis.int_dpid,), LocalMac(receiver, subnet.vni, port.mac, port.id)
-    for dpid, receivers in members.items():
-        in_order = tuple(sorted(receivers, key=lambda receiver: receiver.ofport))
-        yield dpid, (dpid,), LocalMembers(in_order, subnet.vni, subnet.id)
+def select(scope: MemberScope | LocalScope) -> Iterator[Selected]:
+    if isinstance(scope, LocalScope):
+        receivers = tuple(Receiver(*one) for one in scope.plugged)
+        yield scope.dpid, (scope.dpid,), LocalMembers(receivers, scope.subnet.vni, scope.subnet.id)
+    elif scope.ofport is not None:
+        port, receiver = scope.port, Receiver(scope.ofport, scope.filter)
+        yield port.id, (scope.chassis.int_dpid,), LocalMac(receiver, scope.within.subnet.vni, port.mac, port.id)
 
 
 def compile(view: LocalMac | LocalMembers) -> Iterator[Flow]:

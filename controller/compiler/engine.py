@@ -35,6 +35,7 @@ class Engine:
 
     def __init__(self, concerns: Iterable[Concern]) -> None:
         self._concerns = tuple(concerns)
+        self._concerned: dict[type, tuple[Concern, ...]] = {}  # by kind of scope
         self._units: dict[str, Units] = {}
         self.tables: dict[int, FlowTable] = {}
 
@@ -52,11 +53,14 @@ class Engine:
         for dpid in removed.keys() | added.keys():
             self.tables.setdefault(dpid, FlowTable()).replace(removed[dpid], added[dpid])
 
+    def _concerned_with(self, kind: type) -> tuple[Concern, ...]:
+        if kind not in self._concerned:
+            self._concerned[kind] = tuple(one for one in self._concerns if kind in one.SCOPES)
+        return self._concerned[kind]
+
     def _recompile(self, scope: Scope, before: Units) -> Units:
         units: dict[tuple[str, Hashable], Unit] = {}
-        for concern in self._concerns:
-            if not isinstance(scope, concern.SCOPES):
-                continue
+        for concern in self._concerned_with(type(scope)):
             for key, where, view in concern.select(scope):
                 name = (concern.__name__, key)
                 known = before.get(name)

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from controller.compiler.address import ipv4, mac
 from controller.compiler.unit import Selected
-from controller.compiler.world import SubnetScope, without
+from controller.compiler.world import MemberScope, SubnetScope, without
 from controller.flows.action import Tunnel
 from controller.flows.flow import Flow
 from controller.flows.language import flow, goto, move
@@ -35,15 +35,16 @@ class RemoteMembers(NamedTuple):
     because: str
 
 
-SCOPES = (SubnetScope,)
+SCOPES = (MemberScope, SubnetScope)
 
 
-def select(scope: SubnetScope) -> Iterator[Selected]:
+def select(scope: MemberScope | SubnetScope) -> Iterator[Selected]:
+    if isinstance(scope, MemberScope):
+        port, home, vni = scope.port, scope.chassis, scope.within.subnet.vni
+        for tunnel_port, where in without(scope.within.senders, home.int_dpid):
+            yield (port.id, tunnel_port), where, RemoteMac(tunnel_port, vni, port.mac, home.vtep, port.id)
+        return
     subnet = scope.subnet
-    senders = {home.name: tuple(without(scope.senders, home.int_dpid)) for home in scope.present}
-    for port, home, _ in scope.members:
-        for tunnel_port, where in senders[home.name]:
-            yield (port.id, tunnel_port), where, RemoteMac(tunnel_port, subnet.vni, port.mac, home.vtep, port.id)
     for chassis in scope.present:
         vteps = tuple(other.vtep for other in scope.present if other is not chassis)
         members = RemoteMembers(chassis.tunnel_port, subnet.vni, vteps, subnet.id)

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from controller.compiler.security import Filter, judged_as
 from controller.compiler.unit import Selected
-from controller.compiler.world import SubnetScope
+from controller.compiler.world import MemberScope
 from controller.flows.flow import Flow
 from controller.flows.language import flow, track
 from controller.flows.match import match
@@ -20,14 +20,12 @@ class Judged(NamedTuple):
     because: str
 
 
-SCOPES = (SubnetScope,)
+SCOPES = (MemberScope,)
 
 
-def select(scope: SubnetScope) -> Iterator[Selected]:
-    for port, chassis, ofport in scope.plugged():
-        found = scope.filters.get(port.id)
-        if found is not None:
-            yield port.id, (chassis.int_dpid,), Judged(ofport, found, port.id)
+def select(scope: MemberScope) -> Iterator[Selected]:
+    if scope.ofport is not None and scope.filter is not None:
+        yield scope.port.id, (scope.chassis.int_dpid,), Judged(scope.ofport, scope.filter, scope.port.id)
 
 
 def compile(view: Judged) -> Iterator[Flow]:

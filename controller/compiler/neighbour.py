@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from controller.compiler.address import ipv4, mac
 from controller.compiler.unit import Selected
-from controller.compiler.world import SubnetScope, dpids
+from controller.compiler.world import MemberScope, SubnetScope
 from controller.flows.action import IN_PORT, DecTtl, Output
 from controller.flows.flow import Flow
 from controller.flows.language import flow, goto, load, move
@@ -37,14 +37,16 @@ class OwnAddress(NamedTuple):
     because: str
 
 
-SCOPES = (SubnetScope,)
+SCOPES = (MemberScope, SubnetScope)
 
 
-def select(scope: SubnetScope) -> Iterator[Selected]:
-    where, subnet = dpids(scope.reach), scope.subnet
-    for port, _, _ in scope.members:
-        yield port.id, where, Neighbour(subnet.vni, port.address, port.mac, port.id)
-    yield subnet.id, where, OwnAddress(subnet.vni, subnet.gateway, subnet.id)
+def select(scope: MemberScope | SubnetScope) -> Iterator[Selected]:
+    if isinstance(scope, MemberScope):
+        port, vni = scope.port, scope.within.subnet.vni
+        yield port.id, scope.within.around, Neighbour(vni, port.address, port.mac, port.id)
+    else:
+        subnet = scope.subnet
+        yield subnet.id, scope.around, OwnAddress(subnet.vni, subnet.gateway, subnet.id)
 
 
 def compile(view: Neighbour | OwnAddress) -> Iterator[Flow]:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from controller.compiler.address import ipv4, mac
 from controller.compiler.unit import Selected
-from controller.compiler.world import SubnetScope
+from controller.compiler.world import MemberScope
 from controller.flows.flow import Flow
 from controller.flows.language import flow, goto
 from controller.flows.match import match
@@ -25,13 +25,14 @@ class Sender(NamedTuple):
     because: str
 
 
-SCOPES = (SubnetScope,)
+SCOPES = (MemberScope,)
 
 
-def select(scope: SubnetScope) -> Iterator[Selected]:
-    for port, chassis, ofport in scope.plugged():
+def select(scope: MemberScope) -> Iterator[Selected]:
+    if scope.ofport is not None:
+        port = scope.port
         own = port.mac, port.address, port.spoofing_allowed
-        yield port.id, (chassis.int_dpid,), Sender(ofport, scope.subnet.vni, *own, port.id)
+        yield port.id, (scope.chassis.int_dpid,), Sender(scope.ofport, scope.within.subnet.vni, *own, port.id)
 
 
 def compile(view: Sender) -> Iterator[Flow]:

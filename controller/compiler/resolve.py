@@ -6,7 +6,7 @@ from typing import NamedTuple
 from controller.compiler import arp
 from controller.compiler.address import ipv4, mac
 from controller.compiler.unit import Selected
-from controller.compiler.world import SubnetScope, dpids
+from controller.compiler.world import MemberScope, SubnetScope
 from controller.flows.flow import Flow
 from controller.flows.language import flow, load, move
 from controller.flows.match import match
@@ -31,16 +31,19 @@ class OwnAddress(NamedTuple):
     because: str
 
 
-SCOPES = (SubnetScope,)
+SCOPES = (MemberScope, SubnetScope)
 
 
-def select(scope: SubnetScope) -> Iterator[Selected]:
-    where, subnet = dpids(scope.present), scope.subnet
-    for port, _, _ in scope.members:
-        yield port.id, where, Address(subnet.vni, port.address, port.mac, port.id)
-    yield subnet.id, where, Address(subnet.vni, subnet.gateway, GATEWAY_MAC, subnet.id)
-    for port, chassis, ofport in scope.plugged():
-        yield (port.id, "own"), (chassis.int_dpid,), OwnAddress(ofport, subnet.vni, port.address, port.id)
+def select(scope: MemberScope | SubnetScope) -> Iterator[Selected]:
+    if isinstance(scope, SubnetScope):
+        subnet = scope.subnet
+        yield subnet.id, scope.inside, Address(subnet.vni, subnet.gateway, GATEWAY_MAC, subnet.id)
+        return
+    port, vni = scope.port, scope.within.subnet.vni
+    yield port.id, scope.within.inside, Address(vni, port.address, port.mac, port.id)
+    if scope.ofport is not None:
+        own = OwnAddress(scope.ofport, vni, port.address, port.id)
+        yield (port.id, "own"), (scope.chassis.int_dpid,), own
 
 
 def compile(view: Address | OwnAddress) -> Iterator[Flow]:

@@ -1,12 +1,13 @@
 """A snapshot and what was observed, cut into scopes: the parts that change independently.
 
 A scope is a frozen value that holds everything the units selected from it depend on. The engine looks at a scope's
-units only when the scope differs from the last one, so a change in one subnet costs that subnet.
+units only when the scope differs from the last one: a port more, on a chassis with others of its subnet, costs that
+port and what its chassis does for the subnet.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from typing import NamedTuple
 
 from controller.compiler.index import Index
@@ -38,44 +39,57 @@ class ChassisScope(NamedTuple):
     router_mac: str
 
 
-class Member(NamedTuple):
-    """A port of a subnet and the chassis it is placed on. `ofport` is its OpenFlow port on br-int if it is plugged
-    there, else None: a port that shows up on another chassis stays closed there."""
-
-    port: Port
-    chassis: Chassis
-    ofport: int | None
-
-
 class SubnetScope(NamedTuple):
-    """A subnet, its members, and the chassis that have to do with it, in the order of their names.
+    """A subnet and the chassis that have to do with it, in the order of their names. It holds no port: one that comes
+    or goes on a chassis with other members changes nothing here.
 
-    present: those with members. reach: those with members of the VPC, all of which may send into the subnet.
-    receivers, senders: the VXLAN ports of the two. filters: port id -> how those of its ports are judged that have
-    security groups.
+    present: those with members, their br-ints (dpids) are `inside`. reach: those with members of the VPC, all of which
+    may send into the subnet; theirs are `around`. receivers, senders: the VXLAN ports of the two.
     """
 
     subnet: Subnet
-    members: tuple[Member, ...]
     present: tuple[Chassis, ...]
     reach: tuple[Chassis, ...]
+    inside: Where
+    around: Where
     receivers: Tunnels
     senders: Tunnels
-    filters: Mapping[str, Filter]
-
-    def plugged(self) -> Iterator[tuple[Port, Chassis, int]]:
-        """The members whose OpenFlow port is known."""
-        for port, chassis, ofport in self.members:
-            if ofport is not None:
-                yield port, chassis, ofport
 
 
-Scope = FabricScope | ChassisScope | SubnetScope | VpcScope | SecurityScope
+class MemberScope(NamedTuple):
+    """A port of a subnet and the chassis it is placed on.
+
+    ofport: its OpenFlow port on br-int if it is plugged there, else None: a port that shows up on another chassis stays
+    closed there. filter: how it is judged, if it has security groups.
+    """
+
+    within: SubnetScope
+    port: Port
+    chassis: Chassis
+    ofport: int | None
+    filter: Filter | None
+
+
+class LocalScope(NamedTuple):
+    """The members of a subnet that are plugged into one chassis: as what OpenFlow port of br-int (`dpid`), and how
+    each is judged."""
+
+    subnet: Subnet
+    dpid: int
+    plugged: tuple[tuple[int, Filter | None], ...]
+
+
+Scope = FabricScope | ChassisScope | SubnetScope | MemberScope | LocalScope | VpcScope | SecurityScope
 
 
 def dpids(chassis: Iterable[Chassis]) -> Where:
     """Of their br-ints."""
     return tuple([one.int_dpid for one in chassis])
+
+
+def member_key(port: str) -> str:
+    """The key of a port's scope; with no more than its id a security rule may have the same."""
+    return f"{port}/member"
 
 
 def without(tunnels: Tunnels, dpid: int) -> Iterator[tuple[int, Where]]:
@@ -101,6 +115,7 @@ class World:
         self._groups: Index[SecurityGroup] = Index("security_group", attrgetter("vpc"))
         self._rules: Index[SecurityRule] = Index("security_rule", attrgetter("group"))
         self._scopes: dict[str, Scope] = {}
+        self._keys: dict[str, frozenset[str]] = {}  # VPC -> keys of its scopes
 
     def update(self, snapshot: Snapshot, observed: Observed) -> Mapping[str, Scope | None]:
         """Every scope that is other than it was, by its key; None for one that is gone."""
@@ -109,9 +124,12 @@ class World:
         self._snapshot, self._observed = snapshot, observed
         found: dict[str, Scope | None] = {f"chassis/{chassis.name}": None for chassis in change.olds("chassis")}
         found |= self._physical()
-        found |= {subnet.id: None for subnet in change.olds("subnet")}
         for vpc in vpcs:
-            found |= self._vpc(vpc)
+            scopes = dict(self._vpc(vpc))
+            found |= dict.fromkeys(self._keys.pop(vpc, frozenset()) - scopes.keys())
+            found |= scopes
+            if scopes:
+                self._keys[vpc] = frozenset(scopes)
         changed = {key: scope for key, scope in found.items() if scope != self._scopes.get(key)}
         for key, scope in changed.items():
             self._take(key, scope)
@@ -142,41 +160,64 @@ class World:
                 if known is not None:
                     yield _vpc_of(known.subnet)
 
-    def _vpc(self, key: str) -> Iterator[tuple[str, Scope | None]]:
-        """The scopes of a VPC and its subnets as they are now; None if there is nothing in it any more."""
+    def _vpc(self, key: str) -> Iterator[tuple[str, Scope]]:
+        """The scopes of a VPC, of its subnets and of their members, as they are now."""
         subnets = tuple(self._subnets.of(key))
-        members = {subnet.id: tuple(self._members(subnet.id)) for subnet in subnets}
-        present = {subnet.id: _of_members(members[subnet.id]) for subnet in subnets}
-        everybody = tuple(chain.from_iterable(members.values()))
-        reach = _of_members(everybody)
-        senders = _tunnels(reach)
-        judged = filters(_label(subnets), self._groups.of(key), (member.port for member in everybody))
+        members = {subnet.id: [(port, self._home(port)) for port in self._ports.of(subnet.id)] for subnet in subnets}
+        everybody = list(chain.from_iterable(members.values()))
+        reach = _homes(everybody)
+        judged = filters(_label(subnets), self._groups.of(key), (port for port, _ in everybody))
+        present = []
         for subnet in subnets:
-            inside, own = members[subnet.id], present[subnet.id]
-            yield subnet.id, SubnetScope(subnet, inside, own, reach, _tunnels(own), senders, _among(inside, judged))
-        yield key, VpcScope(tuple((one, dpids(present[one.id])) for one in subnets)) if subnets else None
-        yield f"{key}/security", self._security(key, everybody, judged, dpids(reach)) if judged else None
+            within = self._kept(subnet, _homes(members[subnet.id]), reach)
+            present.append((subnet, within.inside))
+            yield subnet.id, within
+            yield from self._inside(within, members[subnet.id], judged)
+        if subnets:
+            yield key, VpcScope(tuple(present))
+        if judged:
+            yield f"{key}/security", self._security(key, everybody, judged, dpids(reach))
+
+    def _kept(self, subnet: Subnet, present: tuple[Chassis, ...], reach: tuple[Chassis, ...]) -> SubnetScope:
+        """The scope of the subnet; the same object as before if it is equal, for all its members compare it."""
+        tunnels = _tunnels(present), _tunnels(reach)
+        scope = SubnetScope(subnet, present, reach, dpids(present), dpids(reach), *tunnels)
+        known = self._scopes.get(subnet.id)
+        return known if isinstance(known, SubnetScope) and known == scope else scope
+
+    def _inside(
+        self, within: SubnetScope, members: Iterable[tuple[Port, Chassis]], judged: Mapping[str, Filter]
+    ) -> Iterator[tuple[str, Scope]]:
+        """The scopes of the members of a subnet, one by one and those of each chassis together."""
+        local: dict[Chassis, list[tuple[int, Filter | None]]] = {}
+        for port, chassis in members:
+            ofport, found = self._observed.plugged.get((chassis.name, port.id)), judged.get(port.id)
+            yield member_key(port.id), MemberScope(within, port, chassis, ofport, found)
+            if ofport is not None:
+                local.setdefault(chassis, []).append((ofport, found))
+        for chassis, plugged in local.items():
+            yield f"{within.subnet.id}/{chassis.name}", LocalScope(within.subnet, chassis.int_dpid, _in_order(plugged))
 
     def _security(
-        self, vpc: str, members: Iterable[Member], judged: Mapping[str, Filter], where: Where
+        self, vpc: str, members: Iterable[tuple[Port, Chassis]], judged: Mapping[str, Filter], where: Where
     ) -> SecurityScope:
         groups = {group: self._rules_of(group) for group in self._groups.of(vpc)}
-        placed = ((member.port, member.chassis.int_dpid) for member in members)
+        placed = ((port, chassis.int_dpid) for port, chassis in members)
         return security(groups, placed, judged, _label(self._subnets.of(vpc)), where)
 
     def _rules_of(self, group: SecurityGroup) -> tuple[SecurityRule, ...]:
         return tuple(sorted(self._rules.of(group.id), key=attrgetter("id")))
 
-    def _members(self, subnet: str) -> Iterator[Member]:
-        for port in self._ports.of(subnet):
-            chassis = self._chassis[self._instances[port.instance].server]
-            yield Member(port, chassis, self._observed.plugged.get((chassis.name, port.id)))
+    def _home(self, port: Port) -> Chassis:
+        return self._chassis[self._instances[port.instance].server]
 
     def _take(self, key: str, scope: Scope | None) -> None:
-        for chassis, ports in _unplugged(self._scopes.pop(key, None)).items():
-            self.waiting[chassis] -= ports
-        for chassis, ports in _unplugged(scope).items():
-            self.waiting[chassis] = self.waiting.get(chassis, frozenset()) | ports
+        before = self._scopes.pop(key, None)
+        if isinstance(before, MemberScope) and before.ofport is None:
+            self.waiting[before.chassis.name] -= {before.port.id}
+        if isinstance(scope, MemberScope) and scope.ofport is None:
+            name = scope.chassis.name
+            self.waiting[name] = self.waiting.get(name, frozenset()) | {scope.port.id}
         if scope is not None:
             self._scopes[key] = scope
 
@@ -191,13 +232,13 @@ def _label(subnets: Iterable[Subnet]) -> int:
     return min((subnet.vni for subnet in subnets), default=0)
 
 
-def _among(members: Iterable[Member], judged: Mapping[str, Filter]) -> Mapping[str, Filter]:
-    """The filters of these members."""
-    return {member.port.id: judged[member.port.id] for member in members if member.port.id in judged}
+def _in_order(plugged: list[tuple[int, Filter | None]]) -> tuple[tuple[int, Filter | None], ...]:
+    return tuple(sorted(plugged, key=itemgetter(0)))
 
 
-def _of_members(members: Iterable[Member]) -> tuple[Chassis, ...]:
-    found = {member.chassis.name: member.chassis for member in members}
+def _homes(members: Iterable[tuple[Port, Chassis]]) -> tuple[Chassis, ...]:
+    """The chassis of these, each once, in the order of their names."""
+    found = {chassis.name: chassis for _, chassis in members}
     return tuple(found[name] for name in sorted(found))
 
 
@@ -206,13 +247,3 @@ def _tunnels(present: Iterable[Chassis]) -> Tunnels:
     for chassis in present:
         found.setdefault(chassis.tunnel_port, []).append(chassis.int_dpid)
     return tuple((port, tuple(dpids)) for port, dpids in found.items())
-
-
-def _unplugged(scope: Scope | None) -> dict[str, set[str]]:
-    """Chassis -> ids of the members that are not plugged there."""
-    found: dict[str, set[str]] = {}
-    if isinstance(scope, SubnetScope):
-        for port, chassis, ofport in scope.members:
-            if ofport is None:
-                found.setdefault(chassis.name, set()).add(port.id)
-    return found
