@@ -10,7 +10,8 @@ from controller.compiler.unit import Concern
 from controller.compiler.world import World
 from controller.flows.language import cookie, miss_reason
 from controller.flows.table import FlowTable
-from controller.model.placement import Observed
+from controller.model.fabric import Fabric
+from controller.model.placement import Chassis, Observed
 from controller.model.snapshot import Snapshot
 from controller.pipeline.tables import PIPELINES
 
@@ -18,6 +19,7 @@ CONCERNS: tuple[Concern, ...] = (
     bridges, underlay, classify, port_security, resolve, from_port, peers, security_rules, connections, gateway,
     neighbour, forward, deliver,
 )  # fmt: skip
+NAMES = {pipeline.name: pipeline.names for pipeline in PIPELINES}
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,11 +47,17 @@ class Compiler:
     def __init__(self) -> None:
         self._world = World()
         self._engine = Engine(CONCERNS)
+        self._physical: tuple[Fabric, tuple[Chassis, ...]] | None = None
+        self._flows: Mapping[int, FlowTable] = {}
+        self._tables: Mapping[int, Mapping[int, str]] = {}
 
     def update(self, snapshot: Snapshot, observed: Observed) -> Program:
         self._engine.update(self._world.update(snapshot, observed))
-        tables = {bridge.dpid: bridge.pipeline.names for bridge in _bridges(snapshot)}
-        return Program(snapshot, {dpid: self._engine.tables[dpid] for dpid in tables}, tables, self._world.waiting)
+        if (snapshot.fabric, snapshot.chassis) != self._physical:
+            self._physical = snapshot.fabric, snapshot.chassis
+            self._tables = {bridge.dpid: NAMES[bridge.pipeline.name] for bridge in _bridges(snapshot)}
+            self._flows = {dpid: self._engine.tables[dpid] for dpid in self._tables}
+        return Program(snapshot, self._flows, self._tables, self._world.waiting)
 
 
 def compile(snapshot: Snapshot, observed: Observed) -> Program:

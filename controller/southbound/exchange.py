@@ -74,6 +74,9 @@ class Bundle(Exchange):
     The switch checks every flow when it is added to the bundle and again at the commit. The commit is sent only after
     a barrier has shown that no addition was refused; otherwise the bundle is discarded. `refused` says which flows the
     switch did not want, in its words.
+
+    at_once: additions, removals and commit are sent together, for flows that will not be refused; if one is all the
+             same, Open vSwitch commits the others, and what it holds must be read.
     """
 
     def __init__(
@@ -82,8 +85,9 @@ class Bundle(Exchange):
         number: int,
         adds: Sequence[Flow],
         removals: Sequence[Flow | Foreign],
+        at_once: bool = False,
     ) -> None:
-        self.adds, self.removals = adds, removals
+        self.adds, self.removals, self.at_once = adds, removals, at_once
         self._flows: tuple[Flow | Foreign, ...] = (*adds, *removals)
         super().__init__(take_xids, len(self._flows) + 5)
         self._number = number
@@ -102,7 +106,10 @@ class Bundle(Exchange):
         for start in range(0, len(self._flows), _CHUNK):
             mods = [self._mod(place) for place in range(start, min(start + _CHUNK, len(self._flows)))]
             yield messages.add_to_bundle(self._number, mods, self._xid(1 + start))
-        yield messages.barrier(self._xid(self._added))
+        if self.at_once:
+            yield from self._closing()
+        else:
+            yield messages.barrier(self._xid(self._added))
 
     def _mod(self, place: int) -> bytes:
         flow = self._flows[place]

@@ -66,10 +66,11 @@ class Fleet:
                     self._ports[connection.dpid][port] = down
 
     def aim(self, targets: Mapping[int, Target]) -> frozenset[int]:
-        """What every known switch is to hold; one without target is left alone. Returns those whose target is new."""
-        changed = frozenset(dpid for dpid, target in targets.items() if self._targets.get(dpid) != target)
-        for dpid in changed:
-            self._set_target(dpid, targets[dpid])
+        """What every known switch is to hold; one without target is left alone. Returns those of which something else
+        is wanted than before."""
+        changed = frozenset(dpid for dpid, target in targets.items() if not target.like(self._targets.get(dpid)))
+        for dpid, target in targets.items():
+            self._set_target(dpid, target)
         for dpid in self._targets.keys() - targets.keys():
             del self._targets[dpid]
         for dpid in self.strangers - self._strangers:
@@ -139,8 +140,7 @@ class Fleet:
 
     def _set_target(self, dpid: int, target: Target) -> None:
         self._targets[dpid] = target
-        if dpid in self._live:
-            self._live[dpid].session.aim(target)
+        if dpid in self._live and self._live[dpid].session.aim(target):
             self._busy[dpid] = None
 
     def _answer(self, connection: Connection, message: bytes) -> None:

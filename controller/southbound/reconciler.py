@@ -7,12 +7,15 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
-from controller.flows.flow import Flow, FlowKey
+from controller.flows.flow import Flow
 from controller.flows.table import Delta, FlowTable
 from controller.southbound import messages
 from controller.southbound.exchange import Bundle, Exchange, FlowReading, TableNaming, TakeXids
+from controller.southbound.holding import Holding
 from controller.southbound.inspection import Inspection
-from controller.southbound.wire import Foreign
+from controller.southbound.shapes import Shape, shape
+
+SMALL = 64  # additions; what is said of them is not worth looking at in a larger bundle
 
 
 @dataclass(slots=True)
@@ -37,6 +40,12 @@ class Target:
     version: int
     tables: Mapping[int, str] = field(default_factory=lambda: MappingProxyType({}))
 
+    def like(self, other: "Target | None") -> bool:
+        """Whether both say the same of the switch; their generations do not matter."""
+        if other is None or self.flows is not other.flows or self.version != other.version:
+            return False
+        return self.tables == other.tables
+
 
 class Session:
     """Without a target nothing is sent. Nothing is sent either when the switch already holds the target.
@@ -54,14 +63,11 @@ class Session:
         self._take_xids = take_xids
         self._counters = counters
         self._target: Target | None = None
-        # What the switch holds is either spelled out, or known to be a state of a table: then following the table's
-        # changes costs no more than they do. Neither: it has to be read.
-        self._held: dict[FlowKey, Flow] | None = None
-        self._state: tuple[FlowTable, int] | None = None
-        self._foreign: tuple[Foreign, ...] = ()
+        self._holding = Holding()
         self._exchange: Exchange | None = None
         self._leads_to: tuple[FlowTable, int] | None = None
         self._bundles = 0
+        self._taken: set[Shape] = set()  # of flows that the switch has taken before
         self._named: Mapping[int, str] = {}
         self._settled: Target | None = None
         self.naming_error: str | None = None
@@ -74,18 +80,21 @@ class Session:
     @property
     def flows(self) -> int | None:
         """How many flows the switch holds; None until they were read."""
-        if self._held is not None:
-            return len(self._held) + len(self._foreign)
-        return len(self._state[0].flows) if self._state else None
+        return self._holding.count
 
     @property
     def confirmed(self) -> bool:
         """Whether the switch has confirmed the present target, except for what it refuses."""
         return self._target is not None and self._settled is self._target
 
-    def aim(self, target: Target) -> None:
-        """Sets what is wanted from now on; an exchange under way is finished first."""
+    def aim(self, target: Target) -> bool:
+        """Sets what is wanted from now on; an exchange under way is finished first. False if the switch has confirmed
+        just that already, for an earlier generation: then there is nothing to do."""
+        same = self.confirmed and target.like(self._target)
         self._target = target
+        if same:
+            self._settled, self.realized = target, target.generation
+        return not same
 
     def inspect(self) -> None:
         """Reads the switch once more, as soon as it has confirmed the target; what is found corrects nothing."""
@@ -117,45 +126,32 @@ class Session:
         target = self._target
         if target is None:
             return None
-        self.refused = {flow: text for flow, text in self.refused.items() if target.flows.flows.get(flow.key) == flow}
-        delta = self._delta(target)
+        if self.refused:
+            wanted = target.flows.flows
+            self.refused = {flow: text for flow, text in self.refused.items() if wanted.get(flow.key) == flow}
+        objects = {flow.cookie for flow in self.refused}
+        delta = self._holding.lacks(target.flows, objects)
         if delta is None:
             return FlowReading(self._take_xids)
-        if delta or self._foreign:
+        self._leads_to = None if objects else (target.flows, target.flows.version)
+        if delta or self._holding.foreign:
             return self._bundle(delta)
         self._settled, self.realized = target, target.generation
         if self._leads_to is not None:
-            self._held, self._state = None, self._leads_to
+            self._holding.reach(*self._leads_to)
         if self._named != target.tables:
             return TableNaming(self._take_xids, target.tables)
         if self._inspect:
             self._inspect = False
-            return Inspection(self._take_xids, target.flows, self._held)
+            return Inspection(self._take_xids, target.flows, self._holding.flows)
         return None
 
-    def _delta(self, target: Target) -> Delta | None:
-        """What the switch lacks and has too much of, as far as it takes it; None if what it holds must be read."""
-        table = target.flows
-        self._leads_to = table, table.version
-        if self._held is not None:
-            return self._attainable(table.compared_with(self._held))
-        if self._state is None or self._state[0] is not table or self.refused:
-            return None
-        return table.since(self._state[1])
-
-    def _attainable(self, delta: Delta) -> Delta:
-        """The delta without the new flows of objects of which the switch refuses a flow."""
-        objects = {flow.cookie for flow in self.refused}
-        if not objects:
-            return delta
-        self._leads_to = None
-        return Delta(tuple(flow for flow in delta.added if flow.cookie not in objects), delta.removed)
-
     def _bundle(self, delta: Delta) -> Bundle:
-        replaced = {flow.key for flow in delta.added} if self._foreign else set()
-        strays = [flow for flow in self._foreign if flow.key not in replaced]
+        replaced = {flow.key for flow in delta.added} if self._holding.foreign else set()
+        strays = [flow for flow in self._holding.foreign if flow.key not in replaced]
         self._bundles += 1
-        bundle = Bundle(self._take_xids, self._bundles, delta.added, (*delta.removed, *strays))
+        at_once = not strays and len(delta.added) <= SMALL and set(map(shape, delta.added)) <= self._taken
+        bundle = Bundle(self._take_xids, self._bundles, delta.added, (*delta.removed, *strays), at_once)
         self._counters.bundles += 1
         self._counters.flow_mods += bundle.size
         return bundle
@@ -165,12 +161,13 @@ class Session:
     def _finish(self, exchange: Exchange) -> None:
         match exchange:
             case FlowReading(error=None):
-                self._held, self._foreign = {flow.key: flow for flow in exchange.flows}, tuple(exchange.foreign)
-                self._state = None
+                self._holding.read(exchange.flows, exchange.foreign)
             case Bundle(committed=True):
                 self._committed(exchange)
             case Bundle(refused=refused) if refused:
                 self.refused |= refused
+                if exchange.at_once:
+                    self._holding.forget()  # the others may be in force
             case Inspection():
                 self.inspection = exchange
             case TableNaming():
@@ -180,11 +177,8 @@ class Session:
                 self.failure = exchange.error or "the bundle was neither committed nor refused"
 
     def _committed(self, bundle: Bundle) -> None:
-        self._foreign = ()
-        if self._held is not None:
-            for flow in bundle.removals:
-                if isinstance(flow, Flow):
-                    del self._held[flow.key]
-            self._held |= {flow.key: flow for flow in bundle.adds}
+        self._holding.take(bundle.adds, bundle.removals)
         if self._leads_to is not None:
-            self._held, self._state = None, self._leads_to
+            self._holding.reach(*self._leads_to)
+        if len(bundle.adds) <= SMALL and not bundle.at_once:
+            self._taken.update(one for one in map(shape, bundle.adds) if one is not None)

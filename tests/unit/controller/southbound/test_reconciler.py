@@ -127,6 +127,51 @@ def test_a_refused_object_still_loses_what_is_no_longer_wanted() -> None:
     assert set(switch.flows.values()) == {flow(2, cookie=1)}
 
 
+def test_what_a_switch_took_before_takes_one_round_trip() -> None:
+    switch, one, table = FakeSwitch(), session(), FlowTable([flow(1)])
+    one.aim(following(table))
+    converse(one, switch)
+    for removed, added in (((), [flow(2, out=3)]), ([flow(1)], ())):
+        table.replace(removed, added)
+        assert one.aim(following(table, table.version)) and not one.confirmed
+        for answer in switch.take(b"".join(one.advance())):
+            one.receive(answer)
+        assert b"".join(one.advance()) == b"" and one.confirmed and one.realized == table.version
+        assert switch.flows == table.flows
+    table.replace((), [flow(3, table=1)])  # another table: it may say no
+    one.aim(following(table, 9))
+    for answer in switch.take(b"".join(one.advance())):
+        one.receive(answer)
+    assert not one.confirmed and switch.flows != table.flows
+    converse(one, switch)
+    assert one.confirmed and switch.flows == table.flows
+
+
+def test_a_switch_that_refuses_what_it_took_before_is_read_again() -> None:
+    for stage in ("refuses_on_add", "refuses_on_commit"):
+        switch, one = FakeSwitch(), session()
+        table = FlowTable([flow(1, cookie=1)])
+        one.aim(following(table))
+        converse(one, switch)
+        setattr(switch, stage, lambda flow: flow.actions == (Output(666),))
+        bad, other = flow(3, out=666, cookie=3), flow(4, cookie=4)
+        table.replace([flow(1, cookie=1)], [bad, other])
+        one.aim(following(table, 2))
+        converse(one, switch)
+        assert set(switch.flows.values()) == {other}, stage
+        assert list(one.refused) == [bad] and one.confirmed and one.realized == 2 and one.failure is None
+        assert switch.seen.count(messages.MULTIPART_REQUEST) == 2
+
+
+def test_a_target_of_the_same_flows_is_confirmed_without_a_word() -> None:
+    switch, one, table = FakeSwitch(), session(), FlowTable([flow(1)])
+    assert one.aim(following(table))
+    converse(one, switch)
+    assert not one.aim(following(table, 2))
+    assert one.confirmed and one.realized == 2
+    assert one.aim(target(flow(1), generation=3)) and not one.confirmed  # another table: who knows
+
+
 def test_many_refused_flows_end() -> None:
     switch, one = FakeSwitch(), session()
     switch.refuses_on_commit = lambda flow: True
