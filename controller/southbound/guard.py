@@ -46,6 +46,8 @@ _PHASES = {
 }
 _CHUNK = 1 << 14  # bytes read at once
 _SLICE_S = 0.002  # of work, between two chances for others
+_WAITED_S = 0.0002  # a read that takes longer has waited, and others had their turn
+_COUNTED = 16  # messages of a known switch that are counted together
 _ACCEPT_PAUSE_S = 1.0  # after a failure
 _SPARE_FILES = 256  # descriptors that are not for switches
 _HELLO_FAILED = bytes(2)  # type of an error
@@ -139,6 +141,7 @@ class FramedDatapath(ryu_controller.Datapath):  # type: ignore[misc]  # Ryu has 
         self._early = 0  # bytes before the switch was ready
         self._late = False
         self._worked_since = time.monotonic()
+        self._uncounted = 0  # messages taken since the bucket was asked
         super().__init__(socket, address)
 
     @property
@@ -192,12 +195,16 @@ class FramedDatapath(ryu_controller.Datapath):  # type: ignore[misc]  # Ryu has 
 
     def _read(self) -> bytes | None:
         """The next bytes; none at the end, None when it is worth another try."""
+        began = time.monotonic()
         try:
             data: bytes = self.socket.recv(_CHUNK)
         except (TimeoutError, ssl.SSLError):  # eventlet tells the timeout of a TLS socket so
             return None
         except (EOFError, OSError):
             return b""
+        now = time.monotonic()
+        if now > began + _WAITED_S:
+            self._worked_since = now
         return data
 
     def _take_all(self, buffer: bytearray) -> int:
@@ -220,10 +227,14 @@ class FramedDatapath(ryu_controller.Datapath):  # type: ignore[misc]  # Ryu has 
     def _pace(self) -> None:
         """Waits when this peer talks too much, and lets others have their turn."""
         if self._known:
-            pause = self._own.take()
-            if pause or time.monotonic() > self._worked_since + _SLICE_S:
-                hub.sleep(pause)
-                self._worked_since = time.monotonic()
+            self._uncounted += 1
+            late = time.monotonic() > self._worked_since + _SLICE_S
+            if late or self._uncounted >= _COUNTED:
+                pause = self._own.take(self._uncounted)
+                self._uncounted = 0
+                if late or pause:
+                    hub.sleep(pause)
+                    self._worked_since = time.monotonic()
             return
         pause = self._strangers.take()
         if pause:
@@ -260,23 +271,18 @@ class GuardedDatapath(FramedDatapath):
         return super().send_msg(msg, close_socket)
 
     def _take(self, header: Header, message: bytes) -> None:
-        answer = header.kind == switch_messages.MULTIPART_REPLY
-        if answer:
+        if header.kind == switch_messages.MULTIPART_REPLY:
             self._questions.count(message)
-            if self._listener_takes(header, message):  # our codec looks at every length itself
+        if self.listener is not None:
+            self.listener.hears()
+            if self.listener.takes(message, header.xid):  # it looks at every length itself
                 return
         switch_messages.check(message)
         self._heed(header, message)
         if header.kind == switch_messages.PACKET_IN:
             self._guard.counters.packet_ins += 1
-        elif answer or not (self._listener_takes(header, message) or _tells_nothing(header)):
+        elif not _tells_nothing(header):
             self._give_to_ryu(header, message)
-
-    def _listener_takes(self, header: Header, message: bytes) -> bool:
-        if self.listener is None:
-            return False
-        self.listener.hears()
-        return self.listener.takes(message, header.xid)
 
     def _heed(self, header: Header, message: bytes) -> None:
         """Refuses what is well-formed and still out of place."""
