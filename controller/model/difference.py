@@ -7,8 +7,6 @@ snapshot out of the old one's parts.
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import compress, count
-from operator import is_not
 from typing import Any
 
 from controller.model.kinds import KINDS, Kind
@@ -90,9 +88,20 @@ def _apart(kind: Kind, old: tuple[Any, ...], new: tuple[Any, ...]) -> tuple[dict
 
 
 def _middles(old: tuple[Any, ...], new: tuple[Any, ...]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
-    """Both without the same objects at their beginnings and ends; all of it in C, for it sees everything there is."""
-    size = min(len(old), len(new))
-    start = next(compress(count(), map(is_not, old, new)), size)
-    rest = size - start
-    end = min(next(compress(count(), map(is_not, reversed(old), reversed(new))), rest), rest)
-    return old[start : len(old) - end], new[start : len(new) - end]
+    """Both without what is equal at their beginnings and ends; all of it in C, for it sees everything there is."""
+    start = _common(old, new)
+    old, new = old[start:], new[start:]
+    end = _common(old[::-1], new[::-1])
+    return old[: len(old) - end], new[: len(new) - end]
+
+
+def _common(old: tuple[Any, ...], new: tuple[Any, ...]) -> int:
+    """How many things at the beginnings are equal; tuples compare the same objects without looking at them."""
+    least, most = 0, min(len(old), len(new))
+    while least < most:
+        middle = (least + most + 1) // 2
+        if old[least:middle] == new[least:middle]:
+            least = middle
+        else:
+            most = middle - 1
+    return least

@@ -13,7 +13,7 @@ from controller.southbound import messages
 from controller.southbound.exchange import Bundle, Exchange, FlowReading, TableNaming, TakeXids
 from controller.southbound.holding import Holding
 from controller.southbound.inspection import Inspection
-from controller.southbound.shapes import Shape, shape
+from controller.southbound.shapes import shape
 
 SMALL = 64  # additions; what is said of them is not worth looking at in a larger bundle
 
@@ -67,7 +67,7 @@ class Session:
         self._exchange: Exchange | None = None
         self._leads_to: tuple[FlowTable, int] | None = None
         self._bundles = 0
-        self._taken: set[Shape] = set()  # of flows that the switch has taken before
+        self._taken: set[int] = set()  # shapes of flows that the switch has taken before
         self._named: Mapping[int, str] = {}
         self._settled: Target | None = None
         self.naming_error: str | None = None

@@ -7,16 +7,28 @@ from controller.flows.flow import Flow
 
 _WHOLE = (Move, OutputBits, DecTtl, Track, Commit, Goto)  # judged with everything in them
 _KINDS = (Output, Tunnel, Spread)  # any port will do: Open vSwitch does not ask whether there is one
-Shape = tuple[Hashable, ...]
+_NUMBERS: dict[Hashable, int] = {}
+_RECENT: dict[int, tuple[Flow, int | None]] = {}  # by identity: one flow goes to many switches
+_RECENT_KEPT = 1 << 12
 
 
-def shape(flow: Flow) -> Shape | None:
-    """Equal for two flows of which a switch takes both or none: table, what is matched and how, and what is done, but
-    not the values. None where that cannot be said."""
+def shape(flow: Flow) -> int | None:
+    """A number, the same for two flows of which a switch takes both or none: they have in common the table, what is
+    matched and how, and what is done, but not the values. None where that cannot be said."""
+    known = _RECENT.get(id(flow))
+    if known is None:
+        if len(_RECENT) >= _RECENT_KEPT:
+            _RECENT.clear()
+        known = _RECENT[id(flow)] = flow, _number(flow)
+    return known[1]
+
+
+def _number(flow: Flow) -> int | None:
     actions = tuple([_shape(action) for action in flow.actions])
     if None in actions:
         return None
-    return flow.table, tuple([(name, mask is None) for name, _, mask in flow.match]), actions
+    terms = tuple([(name, mask is None) for name, _, mask in flow.match])
+    return _NUMBERS.setdefault((flow.table, terms, actions), len(_NUMBERS))
 
 
 def _shape(action: Action) -> Hashable:
