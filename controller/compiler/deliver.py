@@ -16,7 +16,7 @@ from controller.flows.flow import Flow
 from controller.flows.language import flow, load, track
 from controller.flows.match import match
 from controller.pipeline.fields import PEER_GROUPS, RECEIVER, ZONE
-from controller.pipeline.headers import IPV4
+from controller.pipeline.headers import IPV4, IPV6
 from controller.pipeline.tables import DELIVER, TO_PEER
 
 
@@ -30,6 +30,7 @@ class Receiver(NamedTuple):
 class LocalMac(NamedTuple):
     receiver: Receiver
     vni: int
+    dual: bool
     mac: str
     because: str
 
@@ -37,6 +38,7 @@ class LocalMac(NamedTuple):
 class LocalMembers(NamedTuple):
     receivers: tuple[Receiver, ...]
     vni: int
+    dual: bool
     because: str
 
 
@@ -44,30 +46,34 @@ SCOPES = (SubnetScope,)
 
 
 def select(scope: SubnetScope) -> Iterator[Selected]:
-    subnet = scope.subnet
+    subnet, dual = scope.subnet, scope.subnet.cidr6 is not None
     members: dict[int, list[Receiver]] = {}
     for port, chassis, ofport in scope.plugged():
         receiver = Receiver(ofport, scope.filters.get(port.id))
         members.setdefault(chassis.int_dpid, []).append(receiver)
-        yield port.id, (chassis.int_dpid,), LocalMac(receiver, subnet.vni, port.mac, port.id)
+        yield port.id, (chassis.int_dpid,), LocalMac(receiver, subnet.vni, dual, port.mac, port.id)
     for dpid, receivers in members.items():
         in_order = tuple(sorted(receivers, key=lambda receiver: receiver.ofport))
-        yield dpid, (dpid,), LocalMembers(in_order, subnet.vni, subnet.id)
+        yield dpid, (dpid,), LocalMembers(in_order, subnet.vni, dual, subnet.id)
 
 
 def compile(view: LocalMac | LocalMembers) -> Iterator[Flow]:
-    if isinstance(view, LocalMac):
-        to_mac = match(network=view.vni, eth_dst=mac(view.mac), **_kind(view.receiver))
-        yield flow(DELIVER, "unicast", to_mac, *_handed(view.receiver), because=view.because)
-        return
-    to_group = match(network=view.vni, eth_dst=MULTICAST, **_kind(*view.receivers))
-    outputs = (action for receiver in view.receivers for action in _handed(receiver))
-    yield flow(DELIVER, "multicast", to_group, *outputs, because=view.because)
+    receivers = (view.receiver,) if isinstance(view, LocalMac) else view.receivers
+    outputs = tuple(action for receiver in receivers for action in _handed(receiver))
+    for kind in _kinds(view.dual, *receivers):
+        if isinstance(view, LocalMac):
+            to_mac = match(network=view.vni, eth_dst=mac(view.mac), **kind)
+            yield flow(DELIVER, "unicast", to_mac, *outputs, because=view.because)
+        else:
+            to_group = match(network=view.vni, eth_dst=MULTICAST, **kind)
+            yield flow(DELIVER, "multicast", to_group, *outputs, because=view.because)
 
 
-def _kind(*receivers: Receiver) -> dict[str, int]:
+def _kinds(dual: bool, *receivers: Receiver) -> tuple[dict[str, int], ...]:
     """Only IP has connections, and Open vSwitch wants it said."""
-    return {"eth_type": IPV4} if any(receiver.filter for receiver in receivers) else {}
+    if not any(receiver.filter for receiver in receivers):
+        return ({},)
+    return tuple({"eth_type": version} for version in ((IPV4, IPV6) if dual else (IPV4,)))
 
 
 def _handed(receiver: Receiver) -> Iterator[Action]:

@@ -1,24 +1,37 @@
-"""ARP at the edge: every chassis with members of a subnet answers for every address of it, and for its gateway's."""
+"""ARP and Neighbour Discovery at the edge: every chassis with members of a subnet answers for every address of it, and
+for its gateway's. With IPv6 everybody has a link-local address, too.
+"""
 
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from controller.compiler import arp
-from controller.compiler.address import ipv4, mac
+from controller.compiler import arp, nd
+from controller.compiler.address import ipv4, ipv6, mac
 from controller.compiler.unit import Selected
 from controller.compiler.world import SubnetScope, dpids
 from controller.flows.flow import Flow
-from controller.flows.language import flow, load, move
+from controller.flows.language import flow, goto, load, move
 from controller.flows.match import match
 from controller.model.addresses import GATEWAY_MAC
+from controller.model.ipv6 import GATEWAY_LINK_LOCAL, link_local
 from controller.pipeline.headers import ARP
-from controller.pipeline.tables import RESOLVE
+from controller.pipeline.tables import NEIGHBOUR, RESOLVE
 
 
 class Address(NamedTuple):
     vni: int
     address: str
     mac: str
+    because: str
+
+
+class Address6(NamedTuple):
+    """The IPv6 addresses of a port or gateway."""
+
+    vni: int
+    addresses: tuple[str, ...]
+    mac: str
+    router: bool
     because: str
 
 
@@ -39,11 +52,24 @@ def select(scope: SubnetScope) -> Iterator[Selected]:
     for port, _, _ in scope.members:
         yield port.id, where, Address(subnet.vni, port.address, port.mac, port.id)
     yield subnet.id, where, Address(subnet.vni, subnet.gateway, GATEWAY_MAC, subnet.id)
+    if subnet.gateway6 is not None:
+        for port, _, _ in scope.members:
+            if port.address6 is not None:
+                both = port.address6, link_local(port.mac)
+                yield (port.id, "ipv6"), where, Address6(subnet.vni, both, port.mac, False, port.id)
+        both = subnet.gateway6, GATEWAY_LINK_LOCAL
+        yield (subnet.id, "ipv6"), where, Address6(subnet.vni, both, GATEWAY_MAC, True, subnet.id)
     for port, chassis, ofport in scope.plugged():
         yield (port.id, "own"), (chassis.int_dpid,), OwnAddress(ofport, subnet.vni, port.address, port.id)
 
 
-def compile(view: Address | OwnAddress) -> Iterator[Flow]:
+def compile(view: Address | Address6 | OwnAddress) -> Iterator[Flow]:
+    if isinstance(view, Address6):
+        for target in map(ipv6, view.addresses):
+            solicits = match(network=view.vni, **nd.SOLICITS, nd_target=target)
+            turned = nd.advertisement(target, mac(view.mac), view.router)
+            yield flow(RESOLVE, "address", solicits, *turned, goto(NEIGHBOUR), because=view.because)
+        return
     address = ipv4(view.address)
     asks = {"network": view.vni, "eth_type": ARP, "arp_op": arp.REQUEST, "arp_tpa": address}
     if isinstance(view, OwnAddress):
