@@ -165,8 +165,7 @@ class Reachability:
             return self._discovery(sender, packet)
         if not sender.spoofing_allowed and packet.ip_src not in _own_addresses(sender):
             return _dropped(Reason.SPOOFED_ADDRESS)
-        near = packet.ip_dst is not None and IPv6Address(packet.ip_dst) in NEARBY
-        if not sender.spoofing_allowed and packet.ip_src != sender.address6 and not near:
+        if not sender.spoofing_allowed and packet.ip_src != sender.address6 and not _is_near(packet.ip_dst):
             return _dropped(Reason.LINK_LOCAL)
         return self._admitted(sender, packet)
 
@@ -235,6 +234,11 @@ def may_reach(intent: Intent, packet: Packet) -> Verdict:
 def is_group(mac: str) -> bool:
     """Whether a MAC is broadcast or multicast: the lowest bit of its first byte (IEEE 802, I/G bit)."""
     return bool(int(mac[:2], 16) & 1)
+
+
+def _is_near(address: str | None) -> bool:
+    """Whether a link-local address may send there."""
+    return address is not None and ":" in address and IPv6Address(address) in NEARBY
 
 
 def _own_addresses(port: Port) -> tuple[str | None, str]:

@@ -65,7 +65,8 @@ def create(names: Iterable[str]) -> list[Namespace]:
 
 
 def allow_ipv6(name: str, device: str, allowed: bool = True) -> None:
-    """Whether a device in a namespace, `lo` beside it, has IPv6; without, the kernel takes its addresses and routes."""
+    """Whether a device in a namespace has IPv6, and `lo` with it; without, the kernel takes its addresses and routes.
+    `lo`, which other devices may need, keeps it."""
     with entered(name):
         if not allowed:
             _write_setting(f"net/ipv6/conf/{device}/disable_ipv6", "1")
