@@ -4,6 +4,7 @@ A subnet's `cidr6` has 64 bits, so that an interface identifier (RFC 4291, 2.5.1
 MAC, and what every port has as its link-local address.
 """
 
+from functools import lru_cache
 from ipaddress import IPv6Address, IPv6Network
 
 from controller.model.addresses import GATEWAY_MAC, NotationError, shown
@@ -63,6 +64,7 @@ def from_mac(network: IPv6Network, mac: str) -> str:
     return str(network.network_address + identifier)
 
 
+@lru_cache(maxsize=1 << 17)
 def link_local(mac: str) -> str:
     """The link-local address of the port with this MAC."""
     return from_mac(LINK_LOCAL, mac)
