@@ -15,7 +15,7 @@ from controller.model.snapshot import Intent
 from controller.model.tenancy import Port
 from controller.pipeline.tables import CLASSIFY
 from controller.verify.walk import Arrival, Walk
-from worlds import dual_stack, intent_of, intents, plug_all, snapshot
+from worlds import dual_stack, grouped, intent_of, intents, plug_all, snapshot
 
 GROUPS = ["ff:ff:ff:ff:ff:ff", "01:00:5e:00:00:fb", "33:33:00:00:00:01"]
 
@@ -100,13 +100,14 @@ def lies(draw: st.DrawFn) -> tuple[Intent, Packet]:
     """IPv6 of a port that tells one lie, or none; the rest would do."""
     place = st.lists(st.integers(0, 2), min_size=2, max_size=3)
     intent = dual_stack(intent_of([("red", draw(st.integers(1, 2)), draw(place)), ("blue", 1, [0])]))
-    if draw(st.integers(0, 3)) == 0:
+    if draw(st.booleans()):
         intent = replace(intent, ports=(replace(intent.ports[0], spoofing_allowed=True), *intent.ports[1:]))
     sender, other = draw(st.permutations(intent.ports))[:2]
     gateway = next(one.gateway6 for one in intent.subnets if one.id == sender.subnet)
-    lie = draw(st.sampled_from(["none", "none", "source", "mac", "sll", "nowhere", "kind"]))
+    lie = draw(st.sampled_from(["none", "source", "detection", "mac", "sll", "nowhere", "kind"]))
     own = draw(st.sampled_from([sender.address6, link_local(sender.mac)]))
-    source = draw(st.sampled_from([other.address6, link_local(other.mac), gateway, "::"])) if lie == "source" else own
+    source = draw(st.sampled_from([other.address6, link_local(other.mac), gateway])) if lie == "source" else own
+    source = "::" if lie == "detection" else source
     mac = other.mac if lie == "mac" else sender.mac
     near = [other.address6, link_local(other.mac), gateway, GATEWAY_LINK_LOCAL]
     target = "fd00:0:0:9::9" if lie == "nowhere" else draw(st.sampled_from([*near, sender.address6]))
@@ -128,15 +129,15 @@ def test_ipv6_with_at_most_one_lie_reaches_whom_the_policy_says(case: tuple[Inte
 
 
 @st.composite
-def openings(draw: st.DrawFn) -> tuple[Intent, Port, Port, Packet]:
+def openings(draw: st.DrawFn, worlds: st.SearchStrategy[Intent] = intents()) -> tuple[Intent, Port, Port, Packet]:
     """An honest packet that opens a connection between two ports of a VPC."""
-    intent = draw(intents().filter(lambda intent: len(intent.ports) >= 2))
+    intent = draw(worlds.filter(lambda intent: len(intent.ports) >= 2))
     sender = draw(st.sampled_from(intent.ports))
     others = [port for port in intent.ports if port is not sender and _vpc(port) == _vpc(sender)]
     assume(others)
     receiver = draw(st.sampled_from(others))
     port = st.sampled_from([1, 7, 80, 7000])
-    dual = sender.address6 is not None and receiver.address6 is not None and draw(st.booleans())
+    dual = sender.address6 is not None and receiver.address6 is not None and draw(st.booleans() | st.just(True))
     kind = draw(st.sampled_from([(6, draw(port), draw(port), None), (17, draw(port), draw(port), None),
                                  (58, None, None, 128) if dual else (1, None, None, 8)]))  # fmt: skip
     return intent, sender, receiver, _between(dual, sender, receiver, *kind)
@@ -157,6 +158,13 @@ def _answer(sender: Port, receiver: Port, packet: Packet) -> Packet:
 
 def _vpc(port: Port) -> str:
     return port.subnet.rpartition(".")[0]
+
+
+@given(openings(grouped().map(dual_stack)))
+@settings(max_examples=200)
+def test_groups_judge_connections_of_ipv6_at_both_ends(case: tuple[Intent, Port, Port, Packet]) -> None:
+    intent, _, _, packet = case
+    _as_the_policy_says(intent, packet)
 
 
 @given(openings())
