@@ -191,10 +191,11 @@ class _Aim:
         yield Kind.SPOOFED_ARP_MAC, replace(question, arp_sha=self._other_mac(source, target))
         yield Kind.SPOOFED_ARP_IP, replace(question, arp_spa=self._other_address(source, target))
         yield Kind.ARP_REPLY, replace(question, arp_op=ARP_REPLY, arp_tpa=source.address)  # gratuitous
-        for kind, eth_type in ((Kind.RARP, ETH_RARP), (Kind.IPV6, ETH_IPV6)):
-            yield kind, Packet(source.id, source.mac, BROADCAST_MAC, eth_type)
+        yield Kind.RARP, Packet(source.id, source.mac, BROADCAST_MAC, ETH_RARP)
         gateway = self._subnets[source.subnet].gateway6
-        if gateway is not None:
+        if gateway is None:
+            yield Kind.IPV6, Packet(source.id, source.mac, BROADCAST_MAC, ETH_IPV6)
+        else:
             question, other = solicitation(source, gateway), self._other_address6(source, target)
             yield Kind.SPOOFED_ND_MAC, replace(question, nd_sll=self._other_mac(source, target))
             yield Kind.SPOOFED_ND_IP, replace(question, ip_src=other)

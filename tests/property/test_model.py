@@ -240,7 +240,7 @@ def test_the_matrix_never_expects_a_crossing(tenants: dict[str, Any]) -> None:
     fixed = [probe for probe in probes if probe.kind is not Kind.RULE]
     dual = sum(port.address6 is not None for port in intent.ports) if count > 1 else 0
     expected = count * (count - 1) * 12 + count * 6 if count > 1 else 0
-    assert len(fixed) == expected + dual * (dual - 1) * 8 + dual * 4
+    assert len(fixed) == expected + dual * (dual - 1) * 8 + dual * 3
     assert all(vpc[one.source] == vpc[receiver] for one in probes for receiver in one.expect.receivers)
 
 

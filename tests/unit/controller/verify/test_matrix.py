@@ -194,7 +194,10 @@ def test_nothing_to_test() -> None:
 def test_every_rule_is_tried_where_it_begins_and_ends() -> None:
     shop = load(EXAMPLE.with_name("web-shop.yaml")).data["tenants"]
     probes = matrix(allocate(shop, SERVERS), VTEPS)
-    rules = [one for one in probes if one.kind is Kind.RULE]
+    of_both = [one for one in probes if one.kind is Kind.RULE]
+    rules = [one for one in of_both if one.packet.eth_type == 0x0800]
+    replicas = {one.expect.reason for one in of_both if one.packet.eth_type == 0x86DD and one.packet.ip_proto == 17}
+    assert Reason.DELIVERED not in replicas  # the databases may replicate within an IPv4 network
 
     def tried(target: str, protocol: int) -> dict[tuple[str, int | None], Reason]:
         return {

@@ -41,7 +41,7 @@ def answer(probe: Probe) -> bytes:
         question[14:18] + question[28:]
 
 
-@pytest.mark.parametrize(("intent", "kinds", "lies"), [(two_tenants(), 12, 6), (dual_stack(two_tenants()), 20, 10)])
+@pytest.mark.parametrize(("intent", "kinds", "lies"), [(two_tenants(), 12, 6), (dual_stack(two_tenants()), 20, 9)])
 def test_every_probe_of_a_matrix_is_read_and_built_and_a_perfect_network_passes(
     intent: Intent, kinds: int, lies: int
 ) -> None:
