@@ -1,6 +1,6 @@
 """Hypothesis strategies for what users write under `tenants:`: good labs, and anything at all."""
 
-from ipaddress import IPv4Network
+from ipaddress import IPv4Network, IPv6Network
 from typing import Any
 
 from hypothesis import strategies as st
@@ -26,6 +26,9 @@ def _vpcs(draw: st.DrawFn) -> dict[str, Any]:
         name: {"cidr": f"10.{place}.0.0/{draw(st.integers(16, 29))}"}
         for name, place in zip(draw(_names(3)), draw(places), strict=False)
     }
+    for place, subnet in enumerate(subnets.values()):
+        if draw(st.booleans()):
+            subnet["cidr6"] = f"fd00:{place}::/64"
     instances: dict[str, Any] = {}
     if subnets:
         # Few choices, so that fixed and free addresses meet; a /29 has room for five.
@@ -35,6 +38,8 @@ def _vpcs(draw: st.DrawFn) -> dict[str, Any]:
             subnet = draw(st.sampled_from(sorted(subnets)))
             network = IPv4Network(subnets[subnet]["cidr"])
             fixed = {"ip": str(network[ip]), "mac": f"02:80:00:00:00:0{mac}", "server": draw(st.sampled_from(SERVERS))}
+            if "cidr6" in subnets[subnet]:
+                fixed["ip6"] = str(IPv6Network(subnets[subnet]["cidr6"])[ip])
             kept = draw(st.sets(st.sampled_from(sorted(fixed))))
             instances[name] = {"subnet": subnet, **{key: fixed[key] for key in sorted(kept)}}
     vpc: dict[str, Any] = {"subnets": subnets, "instances": instances}
@@ -55,12 +60,16 @@ def _groups(draw: st.DrawFn, names: list[str]) -> dict[str, Any]:
     """Some groups, whose rules speak of groups that there are."""
     chosen = draw(st.lists(st.sampled_from(names), unique=True, max_size=3))
     peers = st.sampled_from([*chosen, "default"])
-    kinds = st.fixed_dictionaries({"protocol": st.sampled_from(["any", "tcp", "udp", "icmp"])}) | st.fixed_dictionaries(
+    protocols = st.sampled_from(["any", "tcp", "udp", "icmp", "icmpv6"])
+    kinds = st.fixed_dictionaries({"protocol": protocols}) | st.fixed_dictionaries(
         {"protocol": st.sampled_from(["tcp", "udp"]), "ports": st.sampled_from(["80", "443", "1000-2000"])}
     ) | st.just({"protocol": "icmp", "icmp_type": "8"})  # fmt: skip
-    whom = st.just({}) | st.fixed_dictionaries({"peers": peers}) | st.just({"cidr": "10.0.0.0/8"})
+    whom = st.just({}) | st.fixed_dictionaries({"peers": peers})
     direction = st.fixed_dictionaries({"direction": st.sampled_from(["from-port", "to-port"])})
-    rule = st.tuples(direction, kinds, whom).map(lambda parts: parts[0] | parts[1] | parts[2])
+    within = st.tuples(kinds, whom).map(lambda parts: parts[0] | parts[1]) | st.fixed_dictionaries(
+        {"protocol": st.sampled_from(["any", "tcp"]), "cidr": st.sampled_from(["10.0.0.0/8", "fd00::/16"])}
+    )
+    rule = st.tuples(direction, within).map(lambda parts: parts[0] | parts[1])
     group = st.fixed_dictionaries(
         {"rules": st.dictionaries(LABELS, rule, max_size=2)}, optional={"established": st.sampled_from(["cut", "keep"])}
     )
@@ -69,7 +78,8 @@ def _groups(draw: st.DrawFn, names: list[str]) -> dict[str, Any]:
 
 _words = st.sampled_from(
     ["red", "vpcs", "prod", "subnets", "instances", "web", "cidr", "subnet", "ip", "mac", "server", "10.1.0.0/24",
-     "10.1.0.0/16", "10.1.0.9", "02:00:00:00:00:01", "server-1", "", "A", "fd00::/64", "a\nb"]
+     "10.1.0.0/16", "10.1.0.9", "02:00:00:00:00:01", "server-1", "", "A", "fd00::/64", "cidr6", "ip6",
+     "fd00::9", "a\nb"]
 )  # fmt: skip
 _keys = _words | st.text(max_size=5) | st.integers() | st.none() | st.booleans() | st.floats()
 _scalars = _keys | st.binary(max_size=3) | st.just("x" * 100)

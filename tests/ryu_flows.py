@@ -15,6 +15,7 @@ _RANK = {name: rank for rank, name in enumerate(HEADERS)}
 _NAMES = {name: name for name in HEADERS} | {
     "tun_id": "tunnel_id", "tun_src": "tun_ipv4_src", "tun_dst": "tun_ipv4_dst", "ip_src": "ipv4_src",
     "ip_dst": "ipv4_dst", "icmp_type": "icmpv4_type",
+    "nd_target": "ipv6_nd_target", "nd_sll": "ipv6_nd_sll", "nd_tll": "ipv6_nd_tll",
 }  # fmt: skip
 
 

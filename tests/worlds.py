@@ -1,11 +1,13 @@
 """Snapshots for tests of the compiler: a fixed small one, and hypothesis strategies of random ones."""
 
 from dataclasses import replace
+from ipaddress import IPv6Network
 
 from hypothesis import strategies as st
 
 from controller.compiler.program import Program
 from controller.model.fabric import Attachment, Fabric, Link, Switch
+from controller.model.ipv6 import from_mac
 from controller.model.placement import Chassis, Observed
 from controller.model.security import SecurityGroup, SecurityRule
 from controller.model.snapshot import Intent, Snapshot
@@ -76,6 +78,25 @@ def intent_of(tenants: list[tuple[str, int, list[int]]]) -> Intent:
     return Intent(*(tuple(part) for part in parts))
 
 
+def dual_stack(intent: Intent, subnets: set[str] | None = None) -> Intent:
+    """The intent with IPv6 in the subnets with these ids (None: in all); `net1` has fd00:0:0:1::/64, in each VPC."""
+    prefixes = {one.id: f"fd00:0:0:{one.name.removeprefix('net')}::" for one in intent.subnets
+                if subnets is None or one.id in subnets}  # fmt: skip
+    return replace(
+        intent,
+        subnets=tuple(
+            replace(one, cidr6=str(IPv6Network(f"{prefixes[one.id]}/64")),
+                    gateway6=str(IPv6Network(f"{prefixes[one.id]}/64")[1])) if one.id in prefixes else one
+            for one in intent.subnets
+        ),
+        ports=tuple(
+            replace(one, address6=from_mac(IPv6Network(f"{prefixes[one.subnet]}/64"), one.mac))
+            if one.subnet in prefixes else one
+            for one in intent.ports
+        ),
+    )  # fmt: skip
+
+
 def _mac(tenant: int, index: int) -> str:
     return f"02:aa:00:00:{tenant if index else 0:02x}:{index:02x}"
 
@@ -89,6 +110,8 @@ def intents(draw: st.DrawFn) -> Intent:
     trusted = draw(st.integers(0, 20))
     ports = (replace(port, spoofing_allowed=number == trusted) for number, port in enumerate(intent.ports))
     intent = replace(intent, ports=tuple(ports))
+    intent = dual_stack(intent, draw(st.sets(st.sampled_from([one.id for one in intent.subnets]))) if intent.subnets
+                        else set())
     for vpc in intent.vpcs:
         if draw(st.booleans()):
             intent = _with_groups(draw, intent, vpc.id)
@@ -101,6 +124,8 @@ def grouped(draw: st.DrawFn) -> Intent:
     place = st.integers(0, SERVERS - 1)
     places = st.lists(place, min_size=1, max_size=4)
     intent = intent_of([(name, draw(st.integers(1, 2)), draw(places)) for name in ("red", "blue")])
+    if draw(st.booleans()):
+        intent = dual_stack(intent)
     for vpc in intent.vpcs:
         intent = _with_groups(draw, intent, vpc.id)
     return intent
@@ -126,16 +151,21 @@ def _name(rule: SecurityRule) -> str:
     return rule.name
 
 
+PEERS = ["0.0.0.0/0", "10.1.0.0/24", "10.1.1.0/28", "10.1.0.10/32", "::/0", "fd00::/64", "fe80::/10"]
+TYPES = {"icmp": (8, 13), "icmpv6": (128, 129)}
+
+
 @st.composite
 def rules(draw: st.DrawFn, group: str, groups: list[str]) -> SecurityRule:
     """A rule of `group`, perhaps about one of `groups`."""
-    protocol = draw(st.sampled_from(["any", "tcp", "udp", "icmp"]))
+    protocol = draw(st.sampled_from(["any", "tcp", "udp", "icmp", "icmpv6"]))
+    senseless = {"icmp": True, "icmpv6": False}.get(protocol)
+    networks = st.sampled_from([one for one in PEERS if (":" in one) is not senseless])
     cidr, peers = draw(
-        st.tuples(st.none(), st.none() | st.sampled_from(groups))
-        | st.tuples(st.sampled_from(["0.0.0.0/0", "10.1.0.0/24", "10.1.1.0/28", "10.1.0.10/32"]), st.none())
+        st.tuples(st.none(), st.none() | st.sampled_from(groups)) | st.tuples(networks, st.none())
     )
     return SecurityRule(
         group, f"r{draw(st.integers(0, 3))}", draw(st.sampled_from(["from-port", "to-port"])), protocol,
         draw(st.sampled_from([None, "80", "1-6", "7000-7001", "0-65535"])) if protocol in ("tcp", "udp") else None,
-        draw(st.sampled_from([None, 8, 13])) if protocol == "icmp" else None, cidr, peers,
+        draw(st.sampled_from([None, *TYPES[protocol]])) if protocol in TYPES else None, cidr, peers,
     )  # fmt: skip

@@ -1,7 +1,7 @@
 """Addresses as the numbers that flows match."""
 
 from functools import lru_cache
-from ipaddress import IPv4Network
+from ipaddress import IPv6Address, ip_network
 
 Prefix = tuple[int, int]  # (network number, mask)
 
@@ -14,6 +14,12 @@ def ipv4(address: str) -> int:
 
 
 @lru_cache(maxsize=1 << 17)
+def ipv6(address: str) -> int:
+    """`fe80::1` -> 0xfe800000000000000000000000000001."""
+    return int(IPv6Address(address))
+
+
+@lru_cache(maxsize=1 << 17)
 def mac(address: str) -> int:
     """`02:00:00:00:00:01` -> 0x020000000001."""
     return int(address.replace(":", ""), 16)
@@ -21,6 +27,6 @@ def mac(address: str) -> int:
 
 @lru_cache(maxsize=4096)
 def prefix(cidr: str) -> Prefix:
-    """`10.0.0.0/24` -> (0x0a000000, 0xffffff00)."""
-    network = IPv4Network(cidr)
+    """`10.0.0.0/24` -> (0x0a000000, 0xffffff00); of IPv6 likewise."""
+    network = ip_network(cidr)
     return int(network.network_address), int(network.netmask)

@@ -16,7 +16,7 @@ from controller.flows.flow import Flow
 from controller.flows.language import flow, load, track
 from controller.flows.match import match
 from controller.pipeline.fields import PEER_GROUPS, RECEIVER, ZONE
-from controller.pipeline.headers import IPV4
+from controller.pipeline.headers import IPV4, IPV6
 from controller.pipeline.tables import DELIVER, TO_PEER
 
 
@@ -30,6 +30,7 @@ class Receiver(NamedTuple):
 class LocalMac(NamedTuple):
     receiver: Receiver
     vni: int
+    dual: bool
     mac: str
     because: str
 
@@ -37,6 +38,7 @@ class LocalMac(NamedTuple):
 class LocalMembers(NamedTuple):
     receivers: tuple[Receiver, ...]
     vni: int
+    dual: bool
     because: str
 
 
@@ -45,26 +47,31 @@ SCOPES = (MemberScope, LocalScope)
 
 def select(scope: MemberScope | LocalScope) -> Iterator[Selected]:
     if isinstance(scope, LocalScope):
-        receivers = tuple(Receiver(*one) for one in scope.plugged)
-        yield scope.dpid, (scope.dpid,), LocalMembers(receivers, scope.subnet.vni, scope.subnet.id)
+        subnet, receivers = scope.subnet, tuple(Receiver(*one) for one in scope.plugged)
+        yield scope.dpid, (scope.dpid,), LocalMembers(receivers, subnet.vni, subnet.cidr6 is not None, subnet.id)
     elif scope.ofport is not None:
-        port, receiver = scope.port, Receiver(scope.ofport, scope.filter)
-        yield port.id, (scope.chassis.int_dpid,), LocalMac(receiver, scope.within.subnet.vni, port.mac, port.id)
+        port, subnet, receiver = scope.port, scope.within.subnet, Receiver(scope.ofport, scope.filter)
+        local = LocalMac(receiver, subnet.vni, subnet.cidr6 is not None, port.mac, port.id)
+        yield port.id, (scope.chassis.int_dpid,), local
 
 
 def compile(view: LocalMac | LocalMembers) -> Iterator[Flow]:
-    if isinstance(view, LocalMac):
-        to_mac = match(network=view.vni, eth_dst=mac(view.mac), **_kind(view.receiver))
-        yield flow(DELIVER, "unicast", to_mac, *_handed(view.receiver), because=view.because)
-        return
-    to_group = match(network=view.vni, eth_dst=MULTICAST, **_kind(*view.receivers))
-    outputs = (action for receiver in view.receivers for action in _handed(receiver))
-    yield flow(DELIVER, "multicast", to_group, *outputs, because=view.because)
+    receivers = (view.receiver,) if isinstance(view, LocalMac) else view.receivers
+    outputs = tuple(action for receiver in receivers for action in _handed(receiver))
+    for kind in _kinds(view.dual, *receivers):
+        if isinstance(view, LocalMac):
+            to_mac = match(network=view.vni, eth_dst=mac(view.mac), **kind)
+            yield flow(DELIVER, "unicast", to_mac, *outputs, because=view.because)
+        else:
+            to_group = match(network=view.vni, eth_dst=MULTICAST, **kind)
+            yield flow(DELIVER, "multicast", to_group, *outputs, because=view.because)
 
 
-def _kind(*receivers: Receiver) -> dict[str, int]:
+def _kinds(dual: bool, *receivers: Receiver) -> tuple[dict[str, int], ...]:
     """Only IP has connections, and Open vSwitch wants it said."""
-    return {"eth_type": IPV4} if any(receiver.filter for receiver in receivers) else {}
+    if not any(receiver.filter for receiver in receivers):
+        return ({},)
+    return tuple({"eth_type": version} for version in ((IPV4, IPV6) if dual else (IPV4,)))
 
 
 def _handed(receiver: Receiver) -> Iterator[Action]:

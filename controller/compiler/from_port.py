@@ -10,13 +10,14 @@ from controller.flows.flow import Flow
 from controller.flows.language import flow, track
 from controller.flows.match import match
 from controller.pipeline.fields import ZONE
-from controller.pipeline.headers import IPV4
+from controller.pipeline.headers import IPV4, IPV6
 from controller.pipeline.tables import FROM_PEER, FROM_PORT
 
 
 class Judged(NamedTuple):
     ofport: int
     filter: Filter
+    dual: bool
     because: str
 
 
@@ -24,11 +25,14 @@ SCOPES = (MemberScope,)
 
 
 def select(scope: MemberScope) -> Iterator[Selected]:
+    port = scope.port
     if scope.ofport is not None and scope.filter is not None:
-        yield scope.port.id, (scope.chassis.int_dpid,), Judged(scope.ofport, scope.filter, scope.port.id)
+        judged = Judged(scope.ofport, scope.filter, port.address6 is not None, port.id)
+        yield port.id, (scope.chassis.int_dpid,), judged
 
 
 def compile(view: Judged) -> Iterator[Flow]:
-    sent = match(in_port=view.ofport, eth_type=IPV4)
     looked_up = track(ZONE, FROM_PEER)
-    yield flow(FROM_PORT, "port", sent, *judged_as(view.filter), looked_up, because=view.because)
+    for version in (IPV4, IPV6) if view.dual else (IPV4,):
+        sent = match(in_port=view.ofport, eth_type=version)
+        yield flow(FROM_PORT, "port", sent, *judged_as(view.filter), looked_up, because=view.because)

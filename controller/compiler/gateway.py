@@ -7,24 +7,33 @@ same VPC only. The tunnel then carries the VNI of the destination's subnet.
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from controller.compiler.address import mac, prefix
+from controller.compiler.address import ipv6, mac, prefix
 from controller.compiler.unit import Selected
 from controller.compiler.vpc import VpcScope
 from controller.flows.flow import Flow
 from controller.flows.language import flow, goto, load
 from controller.flows.match import match
 from controller.model.addresses import GATEWAY_MAC
+from controller.model.ipv6 import GATEWAY_LINK_LOCAL
 from controller.pipeline.fields import NETWORK
-from controller.pipeline.headers import IPV4
+from controller.pipeline.headers import IPV4, IPV6
 from controller.pipeline.tables import GATEWAY, NEIGHBOUR
 
 
 class Connected(NamedTuple):
-    """The route from the subnet `vni` to the subnet `to_vni`."""
+    """The routes from the subnet `vni` to the subnet `to_vni`; of IPv6, if both have it."""
 
     vni: int
     cidr: str
+    cidr6: str | None
     to_vni: int
+    because: str
+
+
+class Itself(NamedTuple):
+    """The link-local address of the gateway, which is in every subnet with IPv6, and in none of its prefixes."""
+
+    vni: int
     because: str
 
 
@@ -34,12 +43,24 @@ SCOPES = (VpcScope,)
 def select(scope: VpcScope) -> Iterator[Selected]:
     for subnet, present in scope.subnets:
         for target, _ in scope.subnets:
-            route = Connected(subnet.vni, target.cidr, target.vni, target.id)
+            cidr6 = target.cidr6 if subnet.cidr6 else None
+            route = Connected(subnet.vni, target.cidr, cidr6, target.vni, target.id)
             yield (subnet.id, target.id), present, route
+        if subnet.cidr6:
+            yield subnet.id, present, Itself(subnet.vni, subnet.id)
 
 
-def compile(view: Connected) -> Iterator[Flow]:
-    network, mask = prefix(view.cidr)
-    to_gateway = match(network=view.vni, eth_dst=mac(GATEWAY_MAC), eth_type=IPV4, ip_dst=(network, mask))
+def compile(view: Connected | Itself) -> Iterator[Flow]:
+    to_gateway = {"network": view.vni, "eth_dst": mac(GATEWAY_MAC)}
+    if isinstance(view, Itself):
+        to_itself = match(**to_gateway, eth_type=IPV6, ipv6_dst=ipv6(GATEWAY_LINK_LOCAL))
+        yield flow(GATEWAY, "prefix", to_itself, goto(NEIGHBOUR), because=view.because, rank=128)
+        return
     routed = load(NETWORK.name, view.to_vni), goto(NEIGHBOUR)
-    yield flow(GATEWAY, "prefix", to_gateway, *routed, because=view.because, rank=mask.bit_count())
+    network, mask = prefix(view.cidr)
+    to_prefix = match(**to_gateway, eth_type=IPV4, ip_dst=(network, mask))
+    yield flow(GATEWAY, "prefix", to_prefix, *routed, because=view.because, rank=mask.bit_count())
+    if view.cidr6 is not None:
+        network, mask = prefix(view.cidr6)
+        to_prefix = match(**to_gateway, eth_type=IPV6, ipv6_dst=(network, mask))
+        yield flow(GATEWAY, "prefix", to_prefix, *routed, because=view.because, rank=mask.bit_count())

@@ -1,18 +1,23 @@
 """Anti-spoofing: what a port may send at all. Everything it is not given here is dropped by the table's miss.
 
-A port that the operator has switched it off for sends from any MAC and address, but still untagged IPv4 and ARP only.
+A port that the operator has switched it off for sends from any MAC and address, but still untagged IPv4, IPv6 and ARP
+only. Whatever the port: of Neighbour Discovery only solicitations are let through. Fragments of ICMPv6 show no type,
+but the hop limit that all of Neighbour Discovery has; those are dropped, too. Who asks whether an address is taken
+(from `::`) is not answered: all addresses are given out by us.
 """
 
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from controller.compiler.address import ipv4, mac
+from controller.compiler import nd
+from controller.compiler.address import Prefix, ipv4, ipv6, mac, prefix
 from controller.compiler.unit import Selected
-from controller.compiler.world import MemberScope
+from controller.compiler.world import MemberScope, SubnetScope
 from controller.flows.flow import Flow
 from controller.flows.language import flow, goto
 from controller.flows.match import match
-from controller.pipeline.headers import ARP, IPV4
+from controller.model.ipv6 import NEARBY, UNSPECIFIED, link_local
+from controller.pipeline.headers import ARP, FIRST_FRAGMENT, ICMPV6, IPV4, IPV6
 from controller.pipeline.tables import FROM_PORT, PORT_SECURITY, RESOLVE
 
 
@@ -21,21 +26,37 @@ class Sender(NamedTuple):
     vni: int
     mac: str
     address: str
+    address6: str | None
     spoofing_allowed: bool
     because: str
 
 
-SCOPES = (MemberScope,)
+class Discovery(NamedTuple):
+    """What of Neighbour Discovery nobody in a subnet with IPv6 sends."""
+
+    vni: int
+    because: str
 
 
-def select(scope: MemberScope) -> Iterator[Selected]:
-    if scope.ofport is not None:
+SCOPES = (MemberScope, SubnetScope)
+
+
+def select(scope: MemberScope | SubnetScope) -> Iterator[Selected]:
+    if isinstance(scope, SubnetScope):
+        if scope.subnet.cidr6:
+            yield scope.subnet.id, scope.inside, Discovery(scope.subnet.vni, scope.subnet.id)
+    elif scope.ofport is not None:
         port = scope.port
-        own = port.mac, port.address, port.spoofing_allowed
+        own = port.mac, port.address, port.address6, port.spoofing_allowed
         yield port.id, (scope.chassis.int_dpid,), Sender(scope.ofport, scope.within.subnet.vni, *own, port.id)
 
 
-def compile(view: Sender) -> Iterator[Flow]:
+def compile(view: Sender | Discovery) -> Iterator[Flow]:
+    if isinstance(view, Discovery):
+        yield from _refused(view)
+        return
+    if view.address6 is not None:
+        yield from _sends_ipv6(view, view.address6)
     own_mac, own_address = mac(view.mac), ipv4(view.address)
     untagged = {"network": view.vni, "in_port": view.ofport, "vlan_vid": 0}
     if view.spoofing_allowed:
@@ -47,3 +68,31 @@ def compile(view: Sender) -> Iterator[Flow]:
     yield flow(PORT_SECURITY, "own", sends_ipv4, goto(FROM_PORT), because=view.because)
     sends_arp = match(**untagged, eth_src=own_mac, eth_type=ARP, arp_sha=own_mac, arp_spa=own_address)
     yield flow(PORT_SECURITY, "own", sends_arp, goto(RESOLVE), because=view.because)
+
+
+def _sends_ipv6(view: Sender, address: str) -> Iterator[Flow]:
+    """From its address, and nearby from its link-local one, which follows from its MAC."""
+    untagged = {"network": view.vni, "in_port": view.ofport, "vlan_vid": 0}
+    packet, asks = {**untagged, "eth_type": IPV6}, {**untagged, **nd.SOLICITS}
+    if view.spoofing_allowed:
+        yield flow(PORT_SECURITY, "own", match(**packet), goto(FROM_PORT), because=view.because)
+        yield flow(PORT_SECURITY, "solicitation", match(**asks), goto(RESOLVE), because=view.because)
+        return
+    own_mac = mac(view.mac)
+    near: dict[str, int | Prefix] = {"ipv6_dst": prefix(str(NEARBY))}
+    for source, where in ((address, {}), (link_local(view.mac), near)):
+        own = {"eth_src": own_mac, "ipv6_src": ipv6(source)}
+        sends = match(**packet, **own, **where)
+        yield flow(PORT_SECURITY, "own", sends, goto(FROM_PORT), because=view.because)
+        solicits = match(**asks, **own, nd_sll=own_mac)
+        yield flow(PORT_SECURITY, "solicitation", solicits, goto(RESOLVE), because=view.because)
+
+
+def _refused(view: Discovery) -> Iterator[Flow]:
+    probe = match(network=view.vni, **nd.SOLICITS, ipv6_src=ipv6(UNSPECIFIED))
+    yield flow(PORT_SECURITY, "detection", probe, because=view.because)
+    message = {"network": view.vni, "eth_type": IPV6, "ip_proto": ICMPV6}
+    for kind in nd.DISCOVERY:
+        yield flow(PORT_SECURITY, "discovery", match(**message, icmpv6_type=kind), because=view.because)
+    fragment = match(**message, ip_frag=FIRST_FRAGMENT, ip_ttl=nd.HOP_LIMIT)
+    yield flow(PORT_SECURITY, "discovery", fragment, because=view.because)

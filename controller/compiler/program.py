@@ -79,6 +79,7 @@ def _reasons(snapshot: Snapshot) -> Iterator[str]:
     yield from (f"fabric/{switch.name}" for switch in snapshot.fabric.switches)
     yield from (f"fabric/{attachment.name}" for attachment in snapshot.fabric.attachments)
     yield from (f"chassis/{chassis.name}" for chassis in snapshot.chassis)
+    yield from (vpc.id for vpc in snapshot.intent.vpcs)
     yield from (subnet.id for subnet in snapshot.intent.subnets)
     yield from (port.id for port in snapshot.intent.ports)
     yield from (group.id for group in snapshot.intent.security_groups)

@@ -12,6 +12,7 @@ from controller.flows.language import load
 from controller.model.security import SecurityGroup, SecurityRule
 from controller.model.tenancy import Port
 from controller.pipeline.fields import OWN_GROUPS, VPC, ZONE, Field
+from controller.pipeline.headers import IPV4, IPV6
 
 WORD_BITS = 32
 
@@ -34,13 +35,19 @@ class GroupScope(NamedTuple):
 
 class SecurityScope(NamedTuple):
     """The groups of one VPC. `members`: (port, its groups as bits); `bits`: group id -> its bit; `where`: the br-ints
-    (dpids) of all chassis with members of the VPC."""
+    (dpids) of all chassis with members of the VPC; `versions`: the EtherTypes of IP that its ports have."""
 
     vpc: int
     groups: tuple[GroupScope, ...]
     members: tuple[tuple[Port, int], ...]
     bits: Mapping[str, int]
     where: Where
+    versions: tuple[int, ...]
+
+    @property
+    def because(self) -> str:
+        """The id of the VPC."""
+        return self.groups[0].group.vpc
 
 
 def filters(vpc: int, groups: Iterable[SecurityGroup], ports: Iterable[Port]) -> dict[str, Filter]:
@@ -60,14 +67,17 @@ def security(
 ) -> SecurityScope:
     """`placed` are the VPC's ports and the dpids of their chassis, `judged` is what `filters` says of them."""
     present: dict[str, set[int]] = {group.id: set() for group in groups}
-    members = []
+    members: list[tuple[Port, int]] = []
+    versions: tuple[int, ...] = (IPV4,)
     for port, dpid in placed:
+        if port.address6 is not None:
+            versions = (IPV4, IPV6)
         for name in port.groups:
             present[name].add(dpid)
         if port.groups:
             members.append((port, judged[port.id].groups))
     scopes = [GroupScope(group, rules, tuple(sorted(present[group.id]))) for group, rules in groups.items()]
-    return SecurityScope(vpc, tuple(scopes), tuple(members), {group.id: group.bit for group in groups}, where)
+    return SecurityScope(vpc, tuple(scopes), tuple(members), {group.id: group.bit for group in groups}, where, versions)
 
 
 def words(fields: tuple[Field, ...], groups: int) -> Iterator[Load]:

@@ -4,6 +4,7 @@ its connections with it at once.
 """
 
 from collections.abc import Iterator, Mapping
+from ipaddress import ip_network
 from typing import NamedTuple
 
 from controller.compiler.address import Prefix, prefix
@@ -14,26 +15,34 @@ from controller.compiler.world import ChassisScope
 from controller.flows.flow import Flow
 from controller.flows.language import flow, goto
 from controller.flows.match import Match, match
-from controller.model.security import ANY, FROM_PORT, ICMP, KEEP, PROTOCOLS, SecurityRule, port_range
+from controller.model.security import ANY, FROM_PORT, ICMP, ICMPV6, KEEP, PROTOCOLS, SecurityRule, port_range
 from controller.pipeline.fields import OWN_GROUPS, PEER_GROUPS
-from controller.pipeline.headers import ESTABLISHED, INVALID, IPV4, LATER_FRAGMENT, RELATED, REPLY, TRACKED
+from controller.pipeline.headers import (
+    ESTABLISHED, INVALID, IPV4, IPV6, LATER_FRAGMENT, RELATED, REPLY, TRACKED,
+)  # fmt: skip
 from controller.pipeline.tables import FROM_COMMIT, FROM_RULES, TO_COMMIT, TO_RULES, Table
 
 VALID = (TRACKED, TRACKED | INVALID)
-SIDES = (FROM_RULES, FROM_COMMIT, "ip_dst"), (TO_RULES, TO_COMMIT, "ip_src")  # table, next table, the peer's address
+# table, next table, the peer's address by version of IP
+SIDES = (
+    (FROM_RULES, FROM_COMMIT, {IPV4: "ip_dst", IPV6: "ipv6_dst"}),
+    (TO_RULES, TO_COMMIT, {IPV4: "ip_src", IPV6: "ipv6_src"}),
+)
 
 
 class Always(NamedTuple):
     """What passes here for every port of a chassis: ICMP errors about its connections, and fragments but the first,
-    which do not pass the next table without that."""
+    which do not pass the next table without that. `vpc`: for IPv6 in that VPC, None for all IPv4."""
 
     because: str
+    vpc: int | None = None
 
 
 class Group(NamedTuple):
-    """What the members of a group may do. peers: group id -> its bit."""
+    """What the members of a group may do, in these versions of IP. peers: group id -> its bit."""
 
     vpc: int
+    versions: tuple[int, ...]
     bit: int
     keep: bool
     rules: tuple[SecurityRule, ...]
@@ -49,28 +58,31 @@ def select(scope: SecurityScope | ChassisScope) -> Iterator[Selected]:
         chassis = scope.chassis
         yield chassis.name, (chassis.int_dpid,), Always(f"chassis/{chassis.name}")
         return
+    if IPV6 in scope.versions:
+        yield scope.vpc, scope.where, Always(scope.because, scope.vpc)
     for group, rules, where in scope.groups:
         peers = tuple(sorted((name, scope.bits[name]) for name in {rule.peers for rule in rules} if name))
         keeps = group.established == KEEP
-        yield group.id, where, Group(scope.vpc, group.bit, keeps, rules, peers, group.id)
+        yield group.id, where, Group(scope.vpc, scope.versions, group.bit, keeps, rules, peers, group.id)
 
 
 def compile(view: Group | Always) -> Iterator[Flow]:
     if isinstance(view, Always):
-        error = match(eth_type=IPV4, ct_state=(RELATED | TRACKED, RELATED | TRACKED | INVALID))
-        fragment = match(eth_type=IPV4, ct_state=VALID, ip_frag=LATER_FRAGMENT)
+        packet = {"eth_type": IPV4} if view.vpc is None else {"vpc": view.vpc, "eth_type": IPV6}
+        error = match(**packet, ct_state=(RELATED | TRACKED, RELATED | TRACKED | INVALID))
+        fragment = match(**packet, ct_state=VALID, ip_frag=LATER_FRAGMENT)
         for table, onward, _ in SIDES:
             yield flow(table, "always", error, goto(onward), because=view.because)
             yield flow(table, "always", fragment, goto(onward), because=view.because)
         return
     flows: dict[tuple[int, Match], Flow] = {}
-    for table, onward, address in SIDES:
+    for table, onward, addresses in SIDES:
         for rule in view.rules:
-            for terms in _allowed(view, rule, table, address):
+            for terms in _allowed(view, rule, table, addresses):
                 allowed = flow(table, "rule", match(**terms), goto(onward), because=rule.id)
                 flows.setdefault((table.number, allowed.match), allowed)  # two rules may allow the same
-        if view.keep:
-            opened = match(**_member(view), ct_state=(ESTABLISHED | TRACKED, ESTABLISHED | TRACKED | INVALID))
+        for version in view.versions if view.keep else ():
+            opened = match(**_member(view, version), ct_state=(ESTABLISHED | TRACKED, ESTABLISHED | TRACKED | INVALID))
             kept = flow(table, "established", opened, goto(onward), because=view.because)
             flows[table.number, kept.match] = kept
     yield from flows.values()
@@ -79,21 +91,36 @@ def compile(view: Group | Always) -> Iterator[Flow]:
 Terms = Mapping[str, int | Prefix]
 
 
-def _member(view: Group) -> Terms:
-    return {"vpc": view.vpc, "eth_type": IPV4, **has_group(OWN_GROUPS, view.bit)}
+def _member(view: Group, version: int) -> Terms:
+    return {"vpc": view.vpc, "eth_type": version, **has_group(OWN_GROUPS, view.bit)}
 
 
-def _allowed(view: Group, rule: SecurityRule, table: Table, address: str) -> Iterator[Terms]:
+def _allowed(view: Group, rule: SecurityRule, table: Table, addresses: Mapping[int, str]) -> Iterator[Terms]:
     """Whoever opens the connection, the rule speaks of it at both sides: of what opens it at one, of answers at the
     other."""
     opens = (rule.direction == FROM_PORT) == (table is FROM_RULES)
     state = VALID[0] | (0 if opens else REPLY), VALID[1] | REPLY
-    common = {**_member(view), "ct_state": state, **_peers(view, rule, address)}
+    for version in set(view.versions) & _versions(rule):
+        common = {**_member(view, version), "ct_state": state, **_peers(view, rule, addresses[version])}
+        yield from _kinds(rule, common)
+
+
+def _versions(rule: SecurityRule) -> set[int]:
+    """The versions of IP that a rule is about."""
+    if rule.cidr is not None and ip_network(rule.cidr).version == 6:
+        return {IPV6}
+    if rule.cidr is not None:
+        return {IPV4}
+    return {ICMP: {IPV4}, ICMPV6: {IPV6}}.get(rule.protocol, {IPV4, IPV6})
+
+
+def _kinds(rule: SecurityRule, common: Terms) -> Iterator[Terms]:
+    """The terms of a rule with those of its protocol, and ports or type."""
     if rule.protocol == ANY:
         yield common
         return
-    common["ct_nw_proto"] = PROTOCOLS[rule.protocol]
-    if rule.protocol == ICMP:
+    common = {**common, "ct_nw_proto": PROTOCOLS[rule.protocol]}
+    if rule.protocol in (ICMP, ICMPV6):
         yield common if rule.icmp_type is None else {**common, "ct_tp_src": rule.icmp_type}
         return
     for value, mask in masks(*port_range(rule.ports)):

@@ -24,9 +24,9 @@ def match(**terms: int | tuple[int, int]) -> Match:
         if mask
     )
     for header, _, _ in canonical:
-        for name, value in HEADERS[header].requires:
-            if bits.get(name, (None, 0))[0] != value:
-                raise ValueError(f"{header} exists only where {name}={value:#x}")
+        for name, values in HEADERS[header].requires:
+            if bits.get(name, (None, 0))[0] not in values:
+                raise ValueError(f"{header} exists only where {name}={' or '.join(map(hex, values))}")
     return canonical
 
 

@@ -1,6 +1,7 @@
 """Flows as the text that ovs-ofctl(8) reads and people review."""
 
 from collections.abc import Iterable, Mapping
+from ipaddress import IPv6Address
 
 from controller.flows.action import (
     IN_PORT, LOCAL, Action, Bits, Commit, DecTtl, Goto, Load, Move, Output, OutputBits, Spread, Track, Tunnel,
@@ -44,6 +45,8 @@ def term_text(term: Term) -> str:
     if name == "vlan_vid" and (value, mask) == (0, None):
         return "vlan_tci=0/0x1fff"  # ovs-ofctl knows no vlan_vid=0; the CFI bit says that there is a tag
     form = HEADERS[name].form
+    if name == "ip_ttl":
+        return f"nw_ttl={value}"
     if form == "frag":
         return f"ip_frag={_FRAGMENTS[value]}"
     if form == "states":
@@ -71,6 +74,8 @@ def _value(form: str, value: int) -> str:
             return mac_text(value)
         case "ipv4":
             return ipv4_text(value)
+        case "ipv6":
+            return str(IPv6Address(value))
         case "port":
             return _PORTS.get(value, str(value))
         case "hex":

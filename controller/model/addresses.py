@@ -2,15 +2,17 @@
 
 import ipaddress
 import re
-from ipaddress import IPv4Address, IPv4Network
+from ipaddress import IPv4Address, IPv4Network, IPv6Network
 
 LABEL = r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?"
 ADDRESS = r"[0-9]{1,3}(\.[0-9]{1,3}){3}"
 CIDR = ADDRESS + r"/([0-9]|[12][0-9]|3[0-2])"
+REMOTE = CIDR + r"|[0-9A-Fa-f:]{2,39}/[0-9]{1,3}"  # IPv4 or IPv6
 PORTS = r"[0-9]{1,5}(-[0-9]{1,5})?"
 ICMP_TYPE = r"[0-9]{1,3}"
 MAC = r"[0-9A-Fa-f]{2}(:[0-9A-Fa-f]{2}){5}"
 
+ONLY_IPV4 = "here it is IPv4; an instance has `ip6` for the other, a subnet `cidr6`"
 GATEWAY_MAC = "02:00:5e:00:01:01"  # of the gateway of every subnet, on every chassis
 SMALLEST_PREFIX = 30  # network, gateway, one instance, broadcast
 RESERVED = {
@@ -43,7 +45,7 @@ def label(text: str) -> str:
 def address(text: str) -> IPv4Address:
     """An IPv4 address in dotted decimal."""
     if _is_ipv6(text):
-        raise NotationError(f"{shown(text)} is IPv6", "only IPv4 is supported yet")
+        raise NotationError(f"{shown(text)} is IPv6", ONLY_IPV4)
     if "/" in text:
         raise NotationError(f"{shown(text)} has a prefix length", "write the address alone, as in 10.1.0.10")
     try:
@@ -55,7 +57,7 @@ def address(text: str) -> IPv4Address:
 def cidr(text: str) -> IPv4Network:
     """An IPv4 network that hosts can be numbered from, with its prefix length."""
     if _is_ipv6(text):
-        raise NotationError(f"{shown(text)} is IPv6", "only IPv4 is supported yet")
+        raise NotationError(f"{shown(text)} is IPv6", ONLY_IPV4)
     if not re.fullmatch(CIDR, text):
         raise NotationError(f"{shown(text)} is not a CIDR", "a network and its prefix length, as in 10.1.0.0/24")
     try:
@@ -72,19 +74,17 @@ def cidr(text: str) -> IPv4Network:
     return network
 
 
-def remote(text: str) -> IPv4Network:
-    """Any IPv4 network with its prefix length, from a single address (/32) to all of them (/0)."""
-    if _is_ipv6(text):
-        raise NotationError(f"{shown(text)} is IPv6", "only IPv4 is supported yet")
+def remote(text: str) -> IPv4Network | IPv6Network:
+    """Any IPv4 or IPv6 network with its prefix length, from a single address to all of them (/0)."""
     try:
-        network = IPv4Network(text, strict=False) if re.fullmatch(CIDR, text) else None
+        interface = ipaddress.ip_interface(text) if re.fullmatch(REMOTE, text) else None
     except ValueError:
-        network = None
-    if network is None:
+        interface = None
+    if interface is None:
         raise NotationError(f"{shown(text)} is not a CIDR", "a network and its prefix length, as in 10.1.0.0/24")
-    if str(network) != text:
-        raise NotationError(f"{text} has host bits set", f"did you mean {network}?")
-    return network
+    if interface.ip != interface.network.network_address:
+        raise NotationError(f"{text} has host bits set", f"did you mean {interface.network}?")
+    return interface.network
 
 
 def ports(text: str) -> str:

@@ -4,19 +4,24 @@ Part of `controller.model.reachability`, the definition that flow tables and run
 """
 
 from collections import defaultdict
-from ipaddress import IPv4Address, IPv4Network
+from ipaddress import ip_address, ip_network
 from typing import Protocol
 
-from controller.model.security import ANY, FROM_PORT, ICMP, PROTOCOLS, TO_PORT, SecurityRule, port_range
+from controller.model.ipv6 import link_local
+from controller.model.security import ANY, FROM_PORT, ICMP, ICMPV6, PROTOCOLS, TO_PORT, SecurityRule, port_range
 from controller.model.snapshot import Intent
 from controller.model.tenancy import Port
 
-ICMP_REQUESTS = (8, 13, 15)  # echo, timestamp, information: the only ICMP that opens something to answer in
+ETH_IPV6 = 0x86DD
+# Echo, timestamp, information; echo: the only ICMP and ICMPv6 that opens something to answer in.
+REQUESTS = {ICMP: (8, 13, 15), ICMPV6: (128,)}
 
 
 class Opening(Protocol):
     """What the policy asks of the packet that opens a connection."""
 
+    @property
+    def eth_type(self) -> int: ...
     @property
     def ip_src(self) -> str | None: ...
     @property
@@ -37,6 +42,10 @@ class Admission:
         for rule in intent.security_rules:
             self._rules[rule.group, rule.direction].append(rule)
         self._groups = {(_vpc(port), port.address): port.groups for port in intent.ports}
+        for port in intent.ports:
+            if port.address6 is not None:
+                second = {port.address6, link_local(port.mac)}
+                self._groups |= {(_vpc(port), address): port.groups for address in second}
 
     def may_send(self, port: Port, packet: Opening) -> bool:
         """Whether the port may open this connection."""
@@ -49,7 +58,8 @@ class Admission:
     def _allowed(self, port: Port, direction: str, peer: str | None, packet: Opening) -> bool:
         if not port.groups:
             return True
-        if packet.ip_proto == PROTOCOLS[ICMP] and packet.icmp_type not in ICMP_REQUESTS:
+        icmp = _icmp(packet)
+        if packet.ip_proto == PROTOCOLS[icmp] and packet.icmp_type not in REQUESTS[icmp]:
             return False
         return any(
             _is_about(rule, packet) and self._covers(rule, _vpc(port), peer or "")
@@ -61,7 +71,7 @@ class Admission:
         """Whether the rule is about a peer with this address. A group's members are known by their addresses."""
         if rule.peers is not None:
             return rule.peers in self._groups.get((vpc, peer), ())
-        return rule.cidr is None or (peer != "" and IPv4Address(peer) in IPv4Network(rule.cidr))
+        return rule.cidr is None or (peer != "" and ip_address(peer) in ip_network(rule.cidr))
 
 
 def _is_about(rule: SecurityRule, packet: Opening) -> bool:
@@ -69,10 +79,17 @@ def _is_about(rule: SecurityRule, packet: Opening) -> bool:
         return True
     if packet.ip_proto != PROTOCOLS[rule.protocol]:
         return False
-    if rule.protocol == ICMP:
+    if rule.protocol in REQUESTS and rule.protocol != _icmp(packet):
+        return False
+    if rule.protocol in REQUESTS:
         return rule.icmp_type is None or packet.icmp_type == rule.icmp_type
     first, last = port_range(rule.ports)
     return first <= (packet.l4_dst or 0) <= last
+
+
+def _icmp(packet: Opening) -> str:
+    """Each version of IP has its own."""
+    return ICMPV6 if packet.eth_type == ETH_IPV6 else ICMP
 
 
 def _vpc(port: Port) -> str:

@@ -15,7 +15,9 @@ from ipaddress import IPv4Address, IPv4Network
 from itertools import chain
 
 from controller.model.addresses import gateway
+from controller.model.dual_stack import addresses6
 from controller.model.encapsulation import VNI_BITS
+from controller.model.ipv6 import gateway6
 from controller.model.order import natural
 from controller.model.parts import Elsewhere
 from controller.model.problem import InvalidIntent, Path, Problem
@@ -52,11 +54,11 @@ def allocate(
     request = _checked(tenants, servers, present, elsewhere)
     wanted = sorted(request.instances, key=lambda instance: natural(instance.id))
     ports = {port.instance: port for port in present.ports}
-    unusable = {number for kind, number in retired if kind == "vni"}
-    subnets = _subnets(request.subnets, present, {0, *map(int, unusable)} | elsewhere.vnis)
+    unusable = elsewhere.vnis | {int(number) for kind, number in retired if kind == "vni"}
+    subnets = _subnets(request.subnets, present, {0, *unusable})
     placed = _servers(wanted, servers, {one.id: one.server for one in present.instances}, elsewhere.load)
     addresses = _addresses(wanted, subnets, ports, {value for kind, value in retired if kind == "address"})
-    macs = _macs(wanted, ports)
+    second = addresses6(wanted, subnets, ports, macs := _macs(wanted, ports))
     zones, members = _zones(wanted, placed, present, elsewhere.zones), _memberships(request)
     return Intent(
         tenants=tuple(Tenant(name) for name in sorted(request.tenants, key=natural)),
@@ -65,7 +67,7 @@ def allocate(
         instances=tuple(Instance(one.vpc, one.name, placed[one.id]) for one in wanted),
         ports=tuple(
             Port(one.id, PORT_NAME, one.subnet_id, addresses[one.id], macs[one.id], members[one.id], zones[one.id],
-                 _spoofing_allowed(one, ports.get(one.id)))
+                 _spoofing_allowed(one, ports.get(one.id)), second[one.id])
             for one in wanted
         ),
         security_groups=_groups(request.groups, present),
@@ -153,7 +155,8 @@ def _subnets(wanted: Sequence[WantedSubnet], present: Intent, taken: Set[int]) -
             if vni is None:
                 raise _retired(one.path, "VNI")
             used.add(vni)
-        result.append(Subnet(one.vpc, one.name, str(one.network), str(gateway(one.network)), vni))
+        dual = (str(one.network6), str(gateway6(one.network6))) if one.network6 else (None, None)
+        result.append(Subnet(one.vpc, one.name, str(one.network), str(gateway(one.network)), vni, *dual))
     return tuple(result)
 
 

@@ -1,9 +1,12 @@
 """An intent as the plain data a user would write under `tenants:`, with everything said that can be said."""
 
+from ipaddress import IPv6Network
 from typing import Any
 
+from controller.model.ipv6 import from_mac
 from controller.model.security import OFF, SecurityRule
 from controller.model.snapshot import Intent
+from controller.model.tenancy import Port, Subnet
 
 
 def document(intent: Intent) -> dict[str, Any]:
@@ -13,7 +16,8 @@ def document(intent: Intent) -> dict[str, Any]:
     for vpc in intent.vpcs:
         tenants[vpc.tenant]["vpcs"][vpc.name] = vpcs[vpc.id]
     for subnet in intent.subnets:
-        vpcs[subnet.vpc]["subnets"][subnet.name] = {"cidr": subnet.cidr}
+        dual = {"cidr6": subnet.cidr6} if subnet.cidr6 else {}
+        vpcs[subnet.vpc]["subnets"][subnet.name] = {"cidr": subnet.cidr, **dual}
     groups: dict[str, Any] = {}
     for group in intent.security_groups:
         groups[group.id] = {"rules": {}, "established": group.established}
@@ -21,11 +25,13 @@ def document(intent: Intent) -> dict[str, Any]:
     for rule in intent.security_rules:
         groups[rule.group]["rules"][rule.name] = _rule(rule)
     ports = {port.instance: port for port in intent.ports}
+    subnets = {subnet.id: subnet for subnet in intent.subnets}
     for instance in intent.instances:
         port = ports[instance.id]
         vpcs[instance.vpc]["instances"][instance.name] = {
             "subnet": port.subnet.rpartition(".")[2],
             "ip": port.address,
+            **_chosen(port, subnets[port.subnet]),
             "mac": port.mac,
             "server": instance.server,
         }
@@ -38,6 +44,13 @@ def document(intent: Intent) -> dict[str, Any]:
         if not vpc["security_groups"]:
             del vpc["security_groups"]
     return tenants
+
+
+def _chosen(port: Port, subnet: Subnet) -> dict[str, str]:
+    """Its IPv6 address, if it does not follow from what else is said."""
+    if port.address6 is None or subnet.cidr6 is None or port.address6 == from_mac(IPv6Network(subnet.cidr6), port.mac):
+        return {}
+    return {"ip6": port.address6}
 
 
 def _rule(rule: SecurityRule) -> dict[str, Any]:

@@ -7,7 +7,7 @@ import difflib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from controller.model import addresses, security
+from controller.model import addresses, ipv6, security
 from controller.model.addresses import NotationError, shown
 from controller.model.problem import Path, Problem
 
@@ -68,7 +68,10 @@ NAME = Scalar("A name: a DNS label.", addresses.LABEL, addresses.label, "web1")
 
 SUBNET = Record(
     "A broadcast domain. Its first usable address is the gateway's.",
-    {"cidr": Scalar("IPv4 network, unique within the VPC.", addresses.CIDR, addresses.cidr, "10.1.0.0/24")},
+    {
+        "cidr": Scalar("IPv4 network, unique within the VPC.", addresses.CIDR, addresses.cidr, "10.1.0.0/24"),
+        "cidr6": Scalar("IPv6 network (/64), if it has IPv6, too.", ipv6.CIDR6, ipv6.cidr6, "fd00:1::/64"),
+    },
     frozenset({"cidr"}),
 )
 INSTANCE = Record(
@@ -76,6 +79,7 @@ INSTANCE = Record(
     {
         "subnet": Scalar("Name of a subnet of the same VPC.", addresses.LABEL, addresses.label, "web"),
         "ip": Scalar("Fixed address; default: lowest free one.", addresses.ADDRESS, addresses.address, "10.1.0.10"),
+        "ip6": Scalar("Fixed IPv6 address; default: by the MAC.", ipv6.ADDRESS6, ipv6.address6, "fd00:1::10"),
         "mac": Scalar("Fixed MAC; default: made from the name.", addresses.MAC, addresses.mac, "02:00:00:00:00:01"),
         "server": Scalar("Where it runs; default: least loaded.", addresses.LABEL, addresses.label, "server-1"),
         "anti_spoofing": choice("Whether its source addresses are checked (the operator's to say)", *security.SWITCH),
@@ -92,8 +96,8 @@ RULE = Record(
         "direction": choice("Who opens the connection, the member or its peer", security.FROM_PORT, security.TO_PORT),
         "protocol": choice("What the packets are", security.ANY, *security.PROTOCOLS),
         "ports": Scalar("Destination ports of TCP or UDP.", addresses.PORTS, addresses.ports, "8000-8100", number=True),
-        "icmp_type": Scalar("ICMP type of the request.", addresses.ICMP_TYPE, addresses.icmp_type, "8", number=True),
-        "cidr": Scalar("Network of the peers.", addresses.CIDR, addresses.remote, "0.0.0.0/0"),
+        "icmp_type": Scalar("Type of the ICMP request.", addresses.ICMP_TYPE, addresses.icmp_type, "8", number=True),
+        "cidr": Scalar("Network of the peers.", addresses.REMOTE, addresses.remote, "0.0.0.0/0"),
         "peers": Scalar("Security group of the peers.", addresses.LABEL, addresses.label, "web-servers"),
     },
     frozenset({"direction"}),

@@ -4,16 +4,20 @@ This is the definition that flow tables and running labs are judged by, so it kn
 a subnet is one layer-2 network, and what is sent to its gateway's MAC is routed to any address of the VPC; nothing
 leaves a VPC. A port may send IPv4 and ARP, untagged, from its own MAC and its own address; from any, if the operator
 has allowed that. ARP is answered at the edge on behalf of the port or gateway that is asked for, and so are echo
-requests to a gateway. Where a VPC has security groups, the sender's and each receiver's must allow the connection that
-a packet opens; the verdict is on such packets.
+requests to a gateway. A port of a subnet with IPv6 may send that likewise, also from the link-local address of its MAC
+to what is link-local or multicast; of Neighbour Discovery it may solicit, which is answered at the edge. Where a VPC
+has security groups, the sender's and each receiver's must allow the connection that a packet opens; the verdict is on
+such packets.
 """
 
 from collections import defaultdict
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from ipaddress import IPv6Address
 
 from controller.model.addresses import GATEWAY_MAC
-from controller.model.admission import Admission
+from controller.model.admission import ETH_IPV6, Admission
+from controller.model.ipv6 import GATEWAY_LINK_LOCAL, NEARBY, UNSPECIFIED, link_local
 from controller.model.snapshot import Intent
 from controller.model.tenancy import Port
 
@@ -21,7 +25,11 @@ ETH_IPV4 = 0x0800
 ETH_ARP = 0x0806
 ARP_REQUEST = 1
 ICMP = 1  # ip_proto
-ECHO_REQUEST = 8  # icmp_type
+ICMPV6 = 58
+ECHO_REQUEST, ECHO_REQUEST6 = 8, 128  # icmp_type
+ROUTER_ADVERTISEMENT, NEIGHBOUR_SOLICITATION, NEIGHBOUR_ADVERTISEMENT = 134, 135, 136
+DISCOVERY = range(133, 138)  # with router solicitation and redirect, RFC 4861
+ECHO_REQUESTS = {(ETH_IPV4, ICMP, ECHO_REQUEST), (ETH_IPV6, ICMPV6, ECHO_REQUEST6)}
 DEFAULT_TTL = 64
 
 
@@ -29,8 +37,9 @@ DEFAULT_TTL = 64
 class Packet:
     """An Ethernet frame as the port `port` (a port id) sends it; None where the frame has no such header.
 
-    MACs are lower case with colons, addresses dotted decimal, `vlan` is the VLAN id of an 802.1Q tag (0 is a tag too);
-    a TTL that is not said is DEFAULT_TTL.
+    MACs are lower case with colons, addresses dotted decimal or, of IPv6, canonical (RFC 5952), `vlan` is the VLAN id
+    of an 802.1Q tag (0 is a tag too); a TTL that is not said is DEFAULT_TTL. In IPv6 `icmp_type` is that of ICMPv6 and
+    `ip_ttl` the hop limit; `nd_sll` is the source link-layer address of a Neighbour Solicitation.
     """
 
     port: str
@@ -49,6 +58,8 @@ class Packet:
     vlan: int | None = None
     icmp_type: int | None = None
     ip_ttl: int | None = None
+    nd_target: str | None = None
+    nd_sll: str | None = None
 
 
 class Reason(StrEnum):
@@ -66,6 +77,11 @@ class Reason(StrEnum):
     SPOOFED_ARP = "spoofed arp"
     ARP_NOT_A_REQUEST = "arp reply not allowed"
     ARP_OWN_ADDRESS = "arp for the sender's own address"
+    ND_ANSWERED = "neighbour solicitation answered at the edge"
+    SPOOFED_ND = "spoofed neighbour solicitation"
+    ND_NOT_A_SOLICITATION = "neighbour discovery but solicitations not allowed"
+    ND_DETECTION = "duplicate address detection is not answered"
+    LINK_LOCAL = "link-local address beyond the subnet"
     NO_SUCH_ADDRESS = "no such address in the subnet"
     NO_SUCH_MAC = "no such mac in the subnet"
     TO_ITSELF = "addressed to the sender itself"
@@ -100,6 +116,12 @@ class Reachability:
         self._by_address = {(port.subnet, port.address): port for port in intent.ports}
         self._in_vpc = {(_vpc(port), port.address): port for port in intent.ports}
         self._gateways = {(subnet.vpc, subnet.gateway): subnet.id for subnet in intent.subnets}
+        for port in intent.ports:
+            if port.address6 is not None:
+                self._in_vpc[_vpc(port), port.address6] = port
+                self._by_address[port.subnet, port.address6] = port
+                self._by_address[port.subnet, link_local(port.mac)] = port
+        self._gateways |= {(one.vpc, one.gateway6): one.id for one in intent.subnets if one.gateway6 is not None}
 
     def verdict(self, packet: Packet) -> Verdict:
         """Who receives `packet`: there is a verdict on every frame, also on one that makes no sense."""
@@ -114,6 +136,8 @@ class Reachability:
             return self._arp(sender, packet)
         if packet.eth_type == ETH_IPV4:
             return self._ipv4(sender, packet)
+        if packet.eth_type == ETH_IPV6 and sender.address6 is not None:
+            return self._ipv6(sender, packet)
         return _dropped(Reason.PROTOCOL)
 
     def _arp(self, sender: Port, packet: Packet) -> Verdict:
@@ -134,6 +158,35 @@ class Reachability:
     def _ipv4(self, sender: Port, packet: Packet) -> Verdict:
         if not sender.spoofing_allowed and packet.ip_src != sender.address:
             return _dropped(Reason.SPOOFED_ADDRESS)
+        return self._admitted(sender, packet)
+
+    def _ipv6(self, sender: Port, packet: Packet) -> Verdict:
+        if packet.ip_proto == ICMPV6 and packet.icmp_type in DISCOVERY:
+            return self._discovery(sender, packet)
+        if not sender.spoofing_allowed and packet.ip_src not in _own_addresses(sender):
+            return _dropped(Reason.SPOOFED_ADDRESS)
+        if not sender.spoofing_allowed and packet.ip_src != sender.address6 and not _is_near(packet.ip_dst):
+            return _dropped(Reason.LINK_LOCAL)
+        return self._admitted(sender, packet)
+
+    def _discovery(self, sender: Port, packet: Packet) -> Verdict:
+        """Like ARP: solicitations only, and answered wherever they are sent to, whatever the security groups are."""
+        if packet.icmp_type != NEIGHBOUR_SOLICITATION:
+            return _dropped(Reason.ND_NOT_A_SOLICITATION)
+        if packet.ip_src == UNSPECIFIED:
+            return _dropped(Reason.ND_DETECTION)
+        honest = packet.ip_src in _own_addresses(sender) and packet.nd_sll == sender.mac
+        if not sender.spoofing_allowed and not honest:
+            return _dropped(Reason.SPOOFED_ND)
+        target = packet.nd_target or ""
+        if target == GATEWAY_LINK_LOCAL or self._gateways.get((_vpc(sender), target)) == sender.subnet:
+            return Verdict(frozenset(), GATEWAY_MAC, Reason.ND_ANSWERED)
+        asked = self._by_address.get((sender.subnet, target))
+        if asked is None:
+            return _dropped(Reason.NO_SUCH_ADDRESS)
+        return Verdict(frozenset(), asked.mac, Reason.ND_ANSWERED)
+
+    def _admitted(self, sender: Port, packet: Packet) -> Verdict:
         found = self._forwarded(sender, packet)
         if (found.receivers or found.answer_mac) and not self._admission.may_send(sender, packet):
             return _dropped(Reason.NOT_ALLOWED_OUT)
@@ -159,8 +212,8 @@ class Reachability:
     def _routed(self, sender: Port, packet: Packet) -> Verdict:
         """Addresses are unique within a VPC. Every gateway of it answers for itself, whatever the TTL is."""
         target = _vpc(sender), packet.ip_dst or ""
-        if target in self._gateways:
-            if (packet.ip_proto, packet.icmp_type) == (ICMP, ECHO_REQUEST):
+        if target in self._gateways or packet.ip_dst == GATEWAY_LINK_LOCAL:
+            if (packet.eth_type, packet.ip_proto, packet.icmp_type) in ECHO_REQUESTS:
                 return Verdict(frozenset(), GATEWAY_MAC, Reason.ECHO_ANSWERED)
             return _dropped(Reason.TO_GATEWAY)
         receiver = self._in_vpc.get(target)
@@ -181,6 +234,15 @@ def may_reach(intent: Intent, packet: Packet) -> Verdict:
 def is_group(mac: str) -> bool:
     """Whether a MAC is broadcast or multicast: the lowest bit of its first byte (IEEE 802, I/G bit)."""
     return bool(int(mac[:2], 16) & 1)
+
+
+def _is_near(address: str | None) -> bool:
+    """Whether a link-local address may send there."""
+    return address is not None and ":" in address and IPv6Address(address) in NEARBY
+
+
+def _own_addresses(port: Port) -> tuple[str | None, str]:
+    return port.address6, link_local(port.mac)
 
 
 def _vpc(port: Port) -> str:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from ipaddress import IPv4Address, IPv4Network
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
 from typing import Any, cast
 
 from controller.model.grammar import TENANTS, read
@@ -14,12 +14,14 @@ ROOT: Path = ("tenants",)
 
 @dataclass(frozen=True, slots=True)
 class WantedSubnet:
-    """`network` is None where the CIDR was missing or bad."""
+    """`network` is None where the CIDR was missing or bad; `network6` also where it has none: `dual` tells."""
 
     vpc: str
     name: str
     network: IPv4Network | None
     path: Path
+    network6: IPv6Network | None = None
+    dual: bool = False
 
     @property
     def id(self) -> str:
@@ -34,6 +36,7 @@ class WantedInstance:
     name: str
     subnet: str | None
     ip: IPv4Address | None
+    ip6: IPv6Address | None
     mac: str | None
     server: str | None
     groups: tuple[str, ...] | None
@@ -71,7 +74,7 @@ class WantedRule:
     protocol: str | None
     ports: str | None
     icmp_type: int | None
-    cidr: IPv4Network | None
+    cidr: IPv4Network | IPv6Network | None
     peers: str | None
     path: Path
 
@@ -106,10 +109,11 @@ def read_request(tenants: object) -> tuple[Request, list[Problem]]:
         path = (*ROOT, tenant, "vpcs", name)
         for subnet, body in vpc.get("subnets", {}).items():
             place = (*path, "subnets", subnet)
-            subnets.append(WantedSubnet(f"{tenant}.{name}", subnet, body.get("cidr"), place))
+            dual = body.get("cidr6"), "cidr6" in body
+            subnets.append(WantedSubnet(f"{tenant}.{name}", subnet, body.get("cidr"), place, *dual))
         for instance, body in vpc.get("instances", {}).items():
             place = (*path, "instances", instance)
-            given = {key: body.get(key) for key in ("subnet", "ip", "mac", "server", "anti_spoofing")}
+            given = {key: body.get(key) for key in ("subnet", "ip", "ip6", "mac", "server", "anti_spoofing")}
             named = None if body.get("groups") is None else tuple(body["groups"])
             instances.append(WantedInstance(f"{tenant}.{name}", instance, groups=named, path=place, **given))
         for wanted, allowed in _groups(f"{tenant}.{name}", vpc.get("security_groups", {}), path):

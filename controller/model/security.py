@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 DEFAULT = "default"  # name of the group of every instance that names none, where a VPC has groups
 GROUPS_PER_VPC = 64
-ANY, TCP, UDP, ICMP = "any", "tcp", "udp", "icmp"
-PROTOCOLS = {TCP: 6, UDP: 17, ICMP: 1}  # IANA protocol numbers
+ANY, TCP, UDP, ICMP, ICMPV6 = "any", "tcp", "udp", "icmp", "icmpv6"
+PROTOCOLS = {TCP: 6, UDP: 17, ICMP: 1, ICMPV6: 58}  # IANA protocol numbers
 FROM_PORT, TO_PORT = "from-port", "to-port"
 CUT, KEEP = "cut", "keep"
 ON, OFF = SWITCH = "on", "off"
@@ -36,6 +36,7 @@ class SecurityRule:
 
     direction: "from-port" (the member opens the connection) or "to-port" (the peer does).
     ports:     destination ports of TCP or UDP, `80` or `8000-8100`.
+    icmp_type: of ICMP or ICMPv6; these two, and a `cidr`, are of one IP version, all else is of both.
     cidr:      the peer's address is in this network; peers: the peer is a member of this group (an id). Not both.
     """
 

@@ -25,13 +25,15 @@ class Vpc:
 @dataclass(frozen=True, slots=True, order=True)
 class Subnet:
     """A broadcast domain of a VPC. `vni` (24 bits) is its name on the wire; `gateway` is the first usable address;
-    every chassis answers for it and routes what is sent to it."""
+    every chassis answers for it and routes what is sent to it. One with `cidr6` (a /64) has IPv6, too."""
 
     vpc: str
     name: str
     cidr: str
     gateway: str
     vni: int
+    cidr6: str | None = None
+    gateway6: str | None = None
 
     @property
     def id(self) -> str:
@@ -58,6 +60,7 @@ class Port:
     groups: ids of its security groups; none where the VPC has none, and then all of the VPC may reach it.
     zone:   its conntrack zone (16 bits), unique on its chassis.
     spoofing_allowed: whether it may send from any MAC and address; the operator alone says so.
+    address6: beside it and `address` it has the link-local address of its MAC; None where its subnet has no IPv6.
     """
 
     instance: str
@@ -68,6 +71,7 @@ class Port:
     groups: tuple[str, ...] = ()
     zone: int = 0
     spoofing_allowed: bool = False
+    address6: str | None = None
 
     @property
     def id(self) -> str:

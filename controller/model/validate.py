@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from ipaddress import IPv4Address, IPv4Network
 
 from controller.model.addresses import GATEWAY_MAC, gateway, shown
+from controller.model.dual_stack import check_dual_stack
 from controller.model.encapsulation import MIN_TENANT_MTU, OVERHEAD_BYTES, VNI_COUNT, tenant_mtu
 from controller.model.grammar import choose
 from controller.model.parts import Elsewhere
@@ -53,6 +54,7 @@ def check_request(
         *_doubles(request),
         *_held(request, present),
         *_full_subnets(request),
+        *check_dual_stack(request, present),
         *check_security(request),
         *(() if servers is None else _unknown_servers(request, servers)),
     ]

@@ -7,7 +7,7 @@ from controller.model.addresses import shown
 from controller.model.grammar import choose
 from controller.model.problem import Problem
 from controller.model.request import Request, WantedRule
-from controller.model.security import GROUPS_PER_VPC, ICMP, TCP, UDP
+from controller.model.security import GROUPS_PER_VPC, ICMP, ICMPV6, TCP, UDP
 
 
 def check_security(request: Request) -> Iterator[Problem]:
@@ -43,7 +43,11 @@ def _too_many(request: Request) -> Iterator[Problem]:
 def _senseless(rule: WantedRule) -> Iterator[Problem]:
     if rule.ports is not None and rule.protocol not in (TCP, UDP):
         yield Problem((*rule.path, "ports"), "only TCP and UDP have ports", "say `protocol: tcp` or `protocol: udp`")
-    if rule.icmp_type is not None and rule.protocol != ICMP:
-        yield Problem((*rule.path, "icmp_type"), "only ICMP has types", "say `protocol: icmp`")
+    if rule.icmp_type is not None and rule.protocol not in (ICMP, ICMPV6):
+        yield Problem((*rule.path, "icmp_type"), "only ICMP has types", "say `protocol: icmp` or `protocol: icmpv6`")
+    version = {ICMP: 4, ICMPV6: 6}.get(rule.protocol or "")
+    if rule.cidr is not None and version is not None and rule.cidr.version != version:
+        message = f"{rule.cidr} is IPv{rule.cidr.version}, and {rule.protocol} is not"
+        yield Problem((*rule.path, "cidr"), message, "`icmp` goes with IPv4, `icmpv6` with IPv6")
     if rule.cidr is not None and rule.peers is not None:
         yield Problem((*rule.path, "peers"), "there is `cidr` too", "make two rules: each has one kind of peers")

@@ -67,6 +67,9 @@ class Pipeline:
 MISS = Band("miss", 0)
 ARP_REPLY = ("eth_dst", "eth_src", "arp_op", "arp_tha", "arp_sha", "arp_tpa", "arp_spa")
 
+# A solicitation is made an advertisement in two steps: only then is there an option for the target's MAC to write.
+ND_REPLY = ("eth_dst", "eth_src", "ipv6_dst", "ipv6_src", "icmpv6_type", "nd_reserved", "nd_options_type")
+
 ADMIT = Table(
     "admit", 0, "underlay",
     "Lets in what a port may send: from an attachment its own address only, whose ARP requests are all answered with "
@@ -98,19 +101,22 @@ CLASSIFY = Table(
 )
 PORT_SECURITY = Table(
     "port_security", 1, "port_security",
-    "A port sends untagged IPv4 and ARP, from its own MAC and its own address, and nothing else; from any, if the "
-    "operator has allowed that.",
-    matches=(NETWORK.name, "in_port", "eth_src", "eth_type", "vlan_vid", "ip_src", "arp_sha", "arp_spa"),
-    bands=(Band("own", 100), MISS),
+    "A port sends untagged IPv4, ARP and, where its subnet has it, IPv6, from its own MAC and its own address, and "
+    "nothing else; from any, if the operator has allowed that. Of Neighbour Discovery it sends solicitations only.",
+    matches=(
+        NETWORK.name, "in_port", "eth_src", "eth_type", "vlan_vid", "ip_src", "arp_sha", "arp_spa", "ipv6_src",
+        "ipv6_dst", "ip_proto", "ip_frag", "ip_ttl", "icmpv6_type", "nd_sll",
+    ),
+    bands=(Band("detection", 400), Band("solicitation", 300), Band("discovery", 200), Band("own", 100), MISS),
     next=("resolve", "from_port"),
 )
 RESOLVE = Table(
     "resolve", 2, "resolve",
     "Answers ARP requests for the addresses of the network, and its gateway's, in the target's place; no request "
-    "travels.",
-    matches=(NETWORK.name, "in_port", "eth_type", "arp_op", "arp_tpa"),
+    "travels. Makes Neighbour Solicitations for them advertisements.",
+    matches=(NETWORK.name, "in_port", "eth_type", "arp_op", "arp_tpa", "ip_proto", "icmpv6_type", "nd_target"),
     bands=(Band("own_address", 200), Band("address", 100), MISS),
-    writes=ARP_REPLY, emits=True,
+    writes=(*ARP_REPLY, *ND_REPLY[2:]), next=("neighbour",), emits=True,
 )
 FROM_PORT = Table(
     "from_port", 3, "from_port",
@@ -122,14 +128,14 @@ FROM_PORT = Table(
 FROM_PEER = Table(
     "from_peer", 4, "peers",
     "The groups of whom the packet is for.",
-    matches=(VPC.name, "eth_type", "ip_dst"),
+    matches=(VPC.name, "eth_type", "ip_dst", "ipv6_dst"),
     bands=(Band("address", 100), MISS),
     writes=_PEERS, next=("from_rules",), miss="from_rules",
 )
 FROM_RULES = Table(
     "from_rules", 5, "security_rules",
     "What one of the sender's groups allows goes on: connections that it opens, and its answers in those opened to it.",
-    matches=(*_RULES, "ip_dst"),
+    matches=(*_RULES, "ip_dst", "ipv6_dst"),
     bands=_RULE_BANDS,
     next=("from_commit",),
 )
@@ -137,7 +143,7 @@ FROM_COMMIT = Table(
     "from_commit", 6, "connections",
     "Remembers a new connection in the sender's zone. Fragments pass when all of their packet are here: one whose "
     "first was not allowed stays behind.",
-    matches=("ct_state", "eth_type", "ip_frag"),
+    matches=(VPC.name, "ct_state", "eth_type", "ip_frag"),
     bands=(Band("fragment", 200), Band("new", 100), MISS),
     next=("gateway",), miss="gateway",
 )
@@ -145,17 +151,18 @@ GATEWAY = Table(
     "gateway", 7, "gateway",
     "The gateway of a subnet: what is sent to its MAC goes on in the subnet of the same VPC that has the address. "
     "Everything else stays in its network.",
-    matches=(NETWORK.name, "eth_dst", "eth_type", "ip_dst"),
-    bands=(Band("prefix", 100, 33), MISS),
+    matches=(NETWORK.name, "eth_dst", "eth_type", "ip_dst", "ipv6_dst"),
+    bands=(Band("prefix", 100, 129), MISS),
     writes=(NETWORK.name,), next=("neighbour", "forward"), miss="forward",
 )
 NEIGHBOUR = Table(
     "neighbour", 8, "neighbour",
     "The last step of routing: the MAC of the address, the gateway's own MAC as source, one less TTL. Answers echo "
-    "requests to the gateway itself.",
-    matches=(NETWORK.name, "eth_type", "ip_dst", "ip_proto", "icmp_type"),
-    bands=(Band("own_address", 200), Band("address", 100), MISS),
-    writes=("eth_dst", "eth_src", "ip_dst", "ip_src", "icmp_type"), next=("forward",), emits=True,
+    "requests to the gateway itself, and finishes and sends Neighbour Advertisements.",
+    matches=(NETWORK.name, "eth_type", "ip_dst", "ipv6_dst", "ip_proto", "icmp_type", "icmpv6_type"),
+    bands=(Band("advertisement", 300), Band("own_address", 200), Band("address", 100), MISS),
+    writes=("eth_dst", "eth_src", "ip_dst", "ip_src", "ipv6_dst", "ipv6_src", "icmp_type", "icmpv6_type", "nd_tll"),
+    next=("forward",), emits=True,
 )
 FORWARD = Table(
     "forward", 9, "forward",
@@ -175,21 +182,21 @@ DELIVER = Table(
 TO_PEER = Table(
     "to_peer", 11, "peers",
     "The groups of whom the packet is from.",
-    matches=(VPC.name, "eth_type", "ip_src"),
+    matches=(VPC.name, "eth_type", "ip_src", "ipv6_src"),
     bands=(Band("address", 100), MISS),
     writes=_PEERS, next=("to_rules",), miss="to_rules",
 )
 TO_RULES = Table(
     "to_rules", 12, "security_rules",
     "What one of the receiver's groups allows goes on: connections opened to it, and answers in those that it opened.",
-    matches=(*_RULES, "ip_src"),
+    matches=(*_RULES, "ip_src", "ipv6_src"),
     bands=_RULE_BANDS,
     next=("to_commit",),
 )
 TO_COMMIT = Table(
     "to_commit", 13, "connections",
     "Remembers a new connection in the receiver's zone, and hands the packet to the receiver; fragments as above.",
-    matches=("ct_state", "eth_type", "ip_frag"),
+    matches=(VPC.name, "ct_state", "eth_type", "ip_frag"),
     bands=(Band("fragment", 200), Band("new", 100), Band("known", 50), MISS),
     emits=True,
 )

@@ -31,6 +31,12 @@ _NXM_NAMES = {
     (_NXM_0, 16): "arp_spa",
     (_NXM_0, 17): "arp_tpa",
     (NXM_1, 16): "tun_id",
+    (NXM_1, 19): "ipv6_src",
+    (NXM_1, 20): "ipv6_dst",
+    (NXM_1, 21): "icmpv6_type",
+    (NXM_1, 23): "nd_target",
+    (NXM_1, 24): "nd_sll",
+    (NXM_1, 25): "nd_tll",
     (NXM_1, 17): "arp_sha",
     (NXM_1, 18): "arp_tha",
 }

@@ -14,13 +14,17 @@ from itertools import count, permutations
 from typing import Any
 
 from controller.model.addresses import GATEWAY_MAC
-from controller.model.reachability import ETH_IPV4, Packet, Reachability, Reason, Verdict
+from controller.model.ipv6 import link_local
+from controller.model.reachability import (
+    ETH_IPV4, NEIGHBOUR_ADVERTISEMENT, ROUTER_ADVERTISEMENT, Packet, Reachability, Reason, Verdict,
+)  # fmt: skip
 from controller.model.snapshot import Intent
 from controller.model.tenancy import Port
-from controller.verify.frames import BROADCAST_MAC, SOURCE_PORT, arp, echo, ipv4
+from controller.verify.frames import BROADCAST_MAC, SOURCE_PORT, arp, echo, echo6, ipv4, ipv6, solicitation
 from controller.verify.rules import shots_of_rules
 
 BROADCAST_ADDRESS = "255.255.255.255"
+ALL_NODES_MAC, ALL_NODES = "33:33:00:00:00:01", "ff02::1"  # RFC 4291, 2.7.1
 TCP, UDP = 6, 17  # IANA protocol numbers
 TCP_PORT, UDP_PORT, ROCE_PORT, VXLAN_PORT = 7000, 7001, 4791, 4789
 ARP_REPLY = 2
@@ -50,6 +54,18 @@ class Kind(StrEnum):
     RARP = "rarp"
     IPV6 = "ipv6"
     RULE = "rule"
+    ND = "nd"
+    ICMPV6 = "icmpv6"
+    TCP6 = "tcp6"
+    UDP6 = "udp6"
+    LINK_LOCAL = "link-local"
+    MULTICAST6 = "multicast6"
+    GATEWAY6 = "gateway6"
+    SPOOFED_IP6 = "spoofed-ip6"
+    SPOOFED_ND_MAC = "spoofed-nd-mac"
+    SPOOFED_ND_IP = "spoofed-nd-ip"
+    ND_ADVERTISEMENT = "nd-advertisement"
+    ROUTER_ADVERTISEMENT = "router-advertisement"
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,6 +167,22 @@ class _Aim:
         yield Kind.SPOOFED_MAC, (replace(udp, eth_src=self._other_mac(source, target)), None)
         yield Kind.SPOOFED_IP, (replace(udp, ip_src=self._other_address(source, target)), None)
         yield Kind.FORGED_VXLAN, self._forged_vxlan(source, target)
+        if source.address6 and target.address6:
+            yield from ((kind, (packet, None)) for kind, packet in self._shots6(source, target))
+
+    def _shots6(self, source: Port, target: Port) -> Iterator[tuple[Kind, Packet]]:
+        """The same between two ports with IPv6, in that."""
+        udp = ipv6(source, target, UDP, UDP_PORT)
+        yield Kind.ND, solicitation(source, udp.ip_dst or "")
+        yield Kind.ICMPV6, echo6(source, target)
+        yield Kind.TCP6, ipv6(source, target, TCP, TCP_PORT)
+        yield Kind.UDP6, udp
+        near, there = link_local(source.mac), link_local(target.mac)
+        yield Kind.LINK_LOCAL, replace(udp, eth_dst=target.mac, ip_src=near, ip_dst=there)
+        yield Kind.MULTICAST6, replace(udp, eth_dst=ALL_NODES_MAC, ip_dst=ALL_NODES)
+        gateway = self._subnets[target.subnet].gateway6
+        yield Kind.GATEWAY6, replace(echo6(source, target), eth_dst=GATEWAY_MAC, ip_dst=gateway)
+        yield Kind.SPOOFED_IP6, replace(udp, ip_src=self._other_address6(source, target))
 
     def lies(self, source: Port, target: Port) -> Iterator[tuple[Kind, Packet]]:
         """What anti-spoofing is for, beside what `shots` tries on everybody."""
@@ -159,8 +191,18 @@ class _Aim:
         yield Kind.SPOOFED_ARP_MAC, replace(question, arp_sha=self._other_mac(source, target))
         yield Kind.SPOOFED_ARP_IP, replace(question, arp_spa=self._other_address(source, target))
         yield Kind.ARP_REPLY, replace(question, arp_op=ARP_REPLY, arp_tpa=source.address)  # gratuitous
-        for kind, eth_type in ((Kind.RARP, ETH_RARP), (Kind.IPV6, ETH_IPV6)):
-            yield kind, Packet(source.id, source.mac, BROADCAST_MAC, eth_type)
+        yield Kind.RARP, Packet(source.id, source.mac, BROADCAST_MAC, ETH_RARP)
+        gateway = self._subnets[source.subnet].gateway6
+        if gateway is None:
+            yield Kind.IPV6, Packet(source.id, source.mac, BROADCAST_MAC, ETH_IPV6)
+        else:
+            question, other = solicitation(source, gateway), self._other_address6(source, target)
+            yield Kind.SPOOFED_ND_MAC, replace(question, nd_sll=self._other_mac(source, target))
+            yield Kind.SPOOFED_ND_IP, replace(question, ip_src=other)
+            to_all = replace(question, eth_dst=ALL_NODES_MAC, ip_dst=ALL_NODES, nd_sll=None)
+            yield Kind.ND_ADVERTISEMENT, replace(to_all, icmp_type=NEIGHBOUR_ADVERTISEMENT, nd_target=other)
+            router = replace(to_all, ip_src=link_local(source.mac), nd_target=None)
+            yield Kind.ROUTER_ADVERTISEMENT, replace(router, icmp_type=ROUTER_ADVERTISEMENT)
 
     def _forged_vxlan(self, source: Port, target: Port) -> Shot:
         """As if the sender were a VTEP: a good frame of the target's subnet, from another member if there is one."""
@@ -181,3 +223,7 @@ class _Aim:
     def _other_address(self, port: Port, third: Port) -> str:
         neighbour = self._neighbour(port, third)
         return neighbour.address if neighbour else self._subnets[port.subnet].gateway
+
+    def _other_address6(self, port: Port, third: Port) -> str | None:
+        neighbour = self._neighbour(port, third)
+        return neighbour.address6 if neighbour else self._subnets[port.subnet].gateway6

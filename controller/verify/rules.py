@@ -4,13 +4,13 @@ The verdict on each is the policy's: another rule may allow what this one does n
 """
 
 from collections.abc import Iterator
-from ipaddress import IPv4Address, IPv4Network
+from ipaddress import ip_address, ip_network
 
-from controller.model.reachability import ECHO_REQUEST, Packet
-from controller.model.security import ICMP, PROTOCOLS, TO_PORT, SecurityRule, port_range
+from controller.model.reachability import DISCOVERY, ECHO_REQUEST, ECHO_REQUEST6, Packet
+from controller.model.security import ICMP, ICMPV6, PROTOCOLS, TO_PORT, SecurityRule, port_range
 from controller.model.snapshot import Intent
 from controller.model.tenancy import Port
-from controller.verify.frames import echo, ipv4
+from controller.verify.frames import echo, echo6, ipv4, ipv6
 
 OTHER_ICMP = 13  # timestamp, RFC 792
 EXPERIMENT = 253  # an IP protocol that nobody has (RFC 3692)
@@ -38,10 +38,12 @@ def shots_of_rules(intent: Intent) -> Iterator[Shot]:
 def _is_peer(rule: SecurityRule, port: Port) -> bool:
     if rule.peers is not None:
         return rule.peers in port.groups
-    return rule.cidr is None or IPv4Address(port.address) in IPv4Network(rule.cidr)
+    network = None if rule.cidr is None else ip_network(rule.cidr)
+    return network is None or any(ip_address(one) in network for one in (port.address, port.address6) if one)
 
 
 def _both(rule: SecurityRule, member: Port, peer: Port, edges: bool) -> Iterator[Shot]:
+    """In IPv4 and IPv6, as far as both have it; a rule about one version must not let the other in."""
     source, target = (peer, member) if rule.direction == TO_PORT else (member, peer)
     for packet in _packets(rule, source, target, edges):
         yield source, target, packet
@@ -49,13 +51,19 @@ def _both(rule: SecurityRule, member: Port, peer: Port, edges: bool) -> Iterator
 
 def _packets(rule: SecurityRule, source: Port, target: Port, edges: bool) -> Iterator[Packet]:
     """One that the rule speaks of; with `edges` also the last such, and those on either side. No program has port 0."""
+    makers = [ipv4, *([ipv6] if source.address6 and target.address6 else [])]
     protocol = PROTOCOLS.get(rule.protocol, EXPERIMENT)
-    if protocol == PROTOCOLS[ICMP]:
+    if rule.protocol == ICMP:
         kind = ECHO_REQUEST if rule.icmp_type is None else rule.icmp_type
         yield from (echo(source, target, each) for each in ({kind, ECHO_REQUEST, OTHER_ICMP} if edges else {kind}))
+    elif rule.protocol == ICMPV6:
+        kind = ECHO_REQUEST6 if rule.icmp_type is None else rule.icmp_type
+        if ipv6 in makers and kind not in DISCOVERY:
+            yield from (echo6(source, target, each) for each in ({kind, ECHO_REQUEST6} if edges else {kind}))
     elif protocol == EXPERIMENT:
-        yield ipv4(source, target, protocol, None)
+        yield from (make(source, target, protocol, None) for make in makers)
     else:
         first, last = port_range(rule.ports)
         ports = {first - 1, first, last, last + 1} if edges else {first}
-        yield from (ipv4(source, target, protocol, port) for port in sorted(ports) if 0 < port <= 0xFFFF)
+        for make in makers:
+            yield from (make(source, target, protocol, port) for port in sorted(ports) if 0 < port <= 0xFFFF)

@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from controller.compiler.address import ipv4, mac
+from controller.compiler.address import ipv4, ipv6, mac
 from controller.compiler.program import Program
 from controller.flows.action import LOCAL, Spread
 from controller.flows.connections import Connections
@@ -13,6 +13,7 @@ from controller.flows.text import mac_text
 from controller.model.placement import Observed
 from controller.model.reachability import Packet
 from controller.model.snapshot import Snapshot
+from controller.pipeline.headers import IPV6
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,18 +108,28 @@ def header_values(packet: Packet) -> dict[str, int]:
         "eth_type": packet.eth_type,
         "vlan_vid": 0 if packet.vlan is None else 0x1000 | packet.vlan,
     }
-    for name in ("ip_src", "ip_dst", "arp_spa", "arp_tpa"):
-        address = getattr(packet, name)
+    number = ipv6 if packet.eth_type == IPV6 else ipv4
+    for name, address in _addresses(packet).items():
         if address is not None:
-            values[name] = ipv4(address)
+            values[name] = number(address)
     ports = {6: ("tcp_src", "tcp_dst"), 17: ("udp_src", "udp_dst")}.get(packet.ip_proto or 0, ())
     values |= {name: port or 0 for name, port in zip(ports, (packet.l4_src, packet.l4_dst), strict=False)}
     for name in ("ip_proto", "icmp_type", "arp_op", "ip_ttl"):
         if getattr(packet, name) is not None:
             values[name] = getattr(packet, name)
-    if packet.arp_sha is not None:
-        values["arp_sha"] = mac(packet.arp_sha)
+    for name in ("arp_sha", "nd_sll"):
+        if getattr(packet, name) is not None:
+            values[name] = mac(getattr(packet, name))
+    if packet.eth_type == IPV6 and "icmp_type" in values:
+        values["icmpv6_type"] = values.pop("icmp_type")
     return values
+
+
+def _addresses(packet: Packet) -> Mapping[str, str | None]:
+    """By header. One frame has either version of IP, or ARP."""
+    if packet.eth_type == IPV6:
+        return {"ipv6_src": packet.ip_src, "ipv6_dst": packet.ip_dst, "nd_target": packet.nd_target}
+    return {name: getattr(packet, name) for name in ("ip_src", "ip_dst", "arp_spa", "arp_tpa")}
 
 
 def _peers(snapshot: Snapshot) -> Mapping[tuple[int, int], tuple[int, int]]:

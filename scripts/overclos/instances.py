@@ -1,5 +1,6 @@
 """The intent's instances in the emulator's words."""
 
+from controller.model.ipv6 import GATEWAY_LINK_LOCAL, PREFIX_LENGTH
 from controller.model.snapshot import Intent
 from topologies.emulator.parts import InstanceSpec, PortSpec
 
@@ -11,5 +12,6 @@ def specs(intent: Intent, mtu: int) -> list[InstanceSpec]:
     for port in intent.ports:
         subnet = subnets[port.subnet]
         address = f"{port.address}/{subnet.cidr.rpartition('/')[2]}"
-        ports[port.instance].append(PortSpec(port.id, port.name, port.mac, address, subnet.gateway))
+        second = (f"{port.address6}/{PREFIX_LENGTH}", GATEWAY_LINK_LOCAL) if port.address6 else (None, None)
+        ports[port.instance].append(PortSpec(port.id, port.name, port.mac, address, subnet.gateway, *second))
     return [InstanceSpec(one.id, one.server, mtu, tuple(ports[one.id])) for one in intent.instances]

@@ -58,8 +58,8 @@ def print_inspection(data: Mapping[str, Any], console: Console) -> None:
     ]
     console.print(_table("chassis", ("server", "VTEP", "MAC", "br-phy dpid", "br-int dpid"), chassis))
     ports = [
-        (f"{p['instance']}.{p['name']}", p["address"], p["mac"], p["subnet"], str(vnis[p["subnet"]]),
-         instances[p["instance"]])
+        (f"{p['instance']}.{p['name']}", " ".join(filter(None, (p["address"], p["address6"]))), p["mac"], p["subnet"],
+         str(vnis[p["subnet"]]), instances[p["instance"]])
         for p in snap["intent"]["ports"]
     ]  # fmt: skip
     console.print(_table("ports", ("port", "address", "MAC", "subnet", "VNI", "server"), ports))

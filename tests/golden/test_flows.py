@@ -1,33 +1,65 @@
 """Oracle 1: the flows of a small network, as a person reviews them.
 
-To accept a change: `PYTHONPATH=tests python tests/golden/test_flows.py`.
+To accept a change: `PYTHONPATH=$PWD:$PWD/tests python tests/golden/test_flows.py`.
 """
 
+from dataclasses import replace
 from pathlib import Path
+
+import pytest
 
 from controller.compiler import program
 from controller.flows.text import flows_text
-from worlds import plug_all, snapshot, two_tenants
+from controller.model.security import SecurityGroup, SecurityRule
+from controller.model.snapshot import Intent
+from worlds import CHASSIS, dual_stack, intent_of, plug_all, snapshot, two_tenants
 
-GOLDEN = Path(__file__).with_name("two-tenants.flows.txt")
+
+def guarded() -> Intent:
+    """One instance on each of two servers, in a subnet with IPv6, with a group that asks for the peer's."""
+    intent = dual_stack(intent_of([("red", 1, [0, 1])]))
+    group = SecurityGroup("red.prod", "web", 0)
+    rules = (
+        SecurityRule(group.id, "http", "to-port", "tcp", "80", peers=group.id),
+        SecurityRule(group.id, "near", "to-port", cidr="fd00::/64"),
+        SecurityRule(group.id, "ping", "from-port", "icmpv6", icmp_type=128),
+    )
+    ports = tuple(replace(port, groups=(group.id,)) for port in intent.ports)
+    return replace(intent, ports=ports, security_groups=(group,), security_rules=rules)
 
 
-def document() -> str:
-    world = snapshot(two_tenants())
-    built = program.compile(world, plug_all(two_tenants()))
+GOLDEN = {"two-tenants": two_tenants(), "dual-stack": dual_stack(intent_of([("red", 1, [0, 1])])), "guarded": guarded()}
+WHOLE = ("two-tenants",)  # of the others one server tells all
+
+
+def file(name: str) -> Path:
+    return Path(__file__).with_name(f"{name}.flows.txt")
+
+
+def document(name: str) -> str:
+    intent = GOLDEN[name]
+    world = snapshot(intent)
+    built = program.compile(world, plug_all(intent))
     names = {switch.dpid: switch.name for switch in world.fabric.switches}
     for chassis in world.chassis:
         names |= {chassis.phy_dpid: f"{chassis.name} br-phy", chassis.int_dpid: f"{chassis.name} br-int"}
     parts = [
         f"# {names[dpid]}\n{flows_text(table.flows.values(), built.tables[dpid], with_cookie=False)}"
         for dpid, table in sorted(built.flows.items())
+        if name in WHOLE or dpid == CHASSIS[0].int_dpid
     ]
     return "\n".join(parts)
 
 
-def test_flows_are_the_golden_ones() -> None:
-    assert document() == GOLDEN.read_text()
+@pytest.mark.parametrize("name", GOLDEN)
+def test_flows_are_the_golden_ones(name: str) -> None:
+    assert document(name) == file(name).read_text()
+
+
+def test_a_subnet_without_ipv6_has_no_flow_of_it() -> None:
+    assert not any(word in document("two-tenants") for word in ("0x86dd", "ipv6", "nd_", "icmpv6"))
 
 
 if __name__ == "__main__":
-    GOLDEN.write_text(document())
+    for each in GOLDEN:
+        file(each).write_text(document(each))

@@ -48,6 +48,34 @@ def generation(http: httpx.Client) -> int:
 # ---- changes
 
 
+def test_a_subnet_gets_ipv6_and_gives_it_back(http: httpx.Client) -> None:
+    web = f"{PROD}/subnets/web"
+    plain = http.get(web).json()
+    assert plain["cidr6"] is None and http.get(f"{PROD}/instances/web1").json()["ip6"] is None
+    without = problem(http.put(f"{PROD}/instances/web1", json={"subnet": "web", "ip6": "fd00:1::9"}), 422)
+    assert without["errors"][0]["path"][-1] == "ip6" and "has no IPv6" in without["errors"][0]["message"]
+    wrong = problem(http.put(web, json={"cidr": plain["cidr"], "cidr6": "fd00:1::/48"}), 422)
+    assert "is not a /64" in wrong["errors"][0]["message"]
+    dual = http.put(web, json={"cidr": plain["cidr"], "cidr6": "FD00:1::/64"})
+    assert dual.status_code == 200 and (dual.json()["cidr6"], dual.json()["gateway6"]) == ("fd00:1::/64", "fd00:1::1")
+    made = http.get(f"{PROD}/instances/web1").json()
+    assert made["ip6"].startswith("fd00:1::") and http.get(f"{PROD}/ports/red.prod.web1.eth0").json()[
+        "address6"] == made["ip6"]  # fmt: skip
+    chosen = http.put(f"{PROD}/instances/web1", json={"subnet": "web", "ip6": "fd00:1:0::9"})
+    assert chosen.status_code == 200 and chosen.json()["ip6"] == "fd00:1::9"
+    kept = http.put(f"{PROD}/instances/web1", json={"subnet": "web"})
+    assert kept.json()["ip6"] == "fd00:1::9"
+    said = http.get("/v1/export").json()["tenants"]["red"]["vpcs"]["prod"]
+    assert said["subnets"]["web"]["cidr6"] == "fd00:1::/64" and said["instances"]["web1"]["ip6"] == "fd00:1::9"
+    assert http.post("/v1/apply", params={"plan": True}, json={"tenants": http.get("/v1/export").json()["tenants"]}
+                     ).json()["changed"] == []  # fmt: skip
+    used = problem(http.put(web, json={"cidr": plain["cidr"]}), 422)
+    assert "has no IPv6" in used["errors"][0]["message"]
+    rule = {"direction": "to-port", "protocol": "icmpv6", "icmp_type": 128, "cidr": "fd00:1::/64"}
+    group = http.post(f"{PROD}/security_groups", json={"name": "six", "rules": {"ping": rule}})
+    assert group.status_code == 201 and group.json()["rules"]["ping"]["cidr"] == "fd00:1::/64"
+
+
 def test_a_security_group_lives(http: httpx.Client) -> None:
     groups = f"{PROD}/security_groups"
     sql = {"direction": "to-port", "protocol": "tcp", "ports": "5432"}

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from api_fixture import ApiProcess, client
@@ -46,13 +47,30 @@ def convert(server: StoreServer, number: str) -> None:
     database.close()
 
 
+def convert_to_1_2_0(server: StoreServer) -> None:
+    """To the schema without IPv6."""
+    _convert(server, _without_ipv6("1.2.0"))
+
+
 def convert_to_1_1_0(server: StoreServer) -> None:
-    """To the schema without security groups."""
-    schema = json.loads(SCHEMA.read_text()) | {"version": "1.1.0"}
-    tables = schema["tables"]
-    del tables["Security_Group"], tables["Security_Rule"]
+    """To the schema without security groups, either."""
+    schema = _without_ipv6("1.1.0")
+    del schema["tables"]["Security_Group"], schema["tables"]["Security_Rule"]
     for column in ("groups", "zone", "spoofing_allowed"):
-        del tables["Port"]["columns"][column]
+        del schema["tables"]["Port"]["columns"][column]
+    _convert(server, schema)
+
+
+def _without_ipv6(version: str) -> dict[str, Any]:
+    schema: dict[str, Any] = json.loads(SCHEMA.read_text()) | {"version": version}
+    tables = schema["tables"]
+    del tables["Port"]["columns"]["address6"], tables["Subnet"]["columns"]["cidr6"]
+    del tables["Subnet"]["columns"]["gateway6"]
+    tables["Security_Rule"]["columns"]["protocol"]["type"]["key"]["enum"][1].remove("icmpv6")
+    return schema
+
+
+def _convert(server: StoreServer, schema: dict[str, Any]) -> None:
     database = Database(server.remote, "Overclos_Northbound")
     database.convert(schema)
     database.close()
@@ -130,6 +148,24 @@ def test_a_store_from_before_security_groups_takes_its_first_one(server: StoreSe
     assert {port.instance for port in judged} == {one.id for one in decided.instances if one.vpc == "red.prod"}
     assert len({(servers[port.instance], port.zone) for port in judged}) == len(judged)
     assert all(port.zone for port in judged)
+
+
+def test_a_store_from_before_ipv6_takes_its_first_subnet_with_it(server: StoreServer) -> None:
+    convert_to_1_2_0(server)
+    assert upgrade_served(server.remote)[:2] == ("1.2.0", version())
+    store = server.store()
+    present = store.contents().snapshot.intent
+    assert {port.address6 for port in present.ports} == {subnet.cidr6 for subnet in present.subnets} == {None}
+    wanted = document(present)
+    wanted["red"]["vpcs"]["prod"]["subnets"]["net0"]["cidr6"] = "fd00:1::/64"
+    decided = allocate(wanted, [one.name for one in CHASSIS], present)
+    store.edit(lambda now: (replace(now.snapshot, intent=decided), RECORD))
+    store.close()
+    found = contents(server).snapshot.intent
+    assert {port.id: port.address6 for port in found.ports} == {port.id: port.address6 for port in decided.ports}
+    dual = {port.subnet for port in found.ports if port.address6}
+    assert dual == {"red.prod.net0"} and {one.gateway6 for one in found.subnets} == {"fd00:1::1", None}
+    assert document(found) == document(decided)
 
 
 def test_what_cannot_be_upgraded_is_refused_in_words_and_left(server: StoreServer, tmp_path: Path) -> None:

@@ -9,19 +9,20 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from controller.compiler import program
-from controller.compiler.address import mac
+from controller.compiler.address import ipv6, mac
 from controller.flows.evaluate import Switch
 from controller.flows.text import flows_text
 from controller.model.addresses import GATEWAY_MAC
+from controller.model.ipv6 import GATEWAY_LINK_LOCAL, link_local
 from ovs_fixture import Namespace, PrivateOvs
 from trace_fixture import hits, matched, outputs, trace
-from worlds import CHASSIS, FABRIC, plug_all, snapshot, two_tenants
+from worlds import CHASSIS, FABRIC, dual_stack, plug_all, snapshot, two_tenants
 
 pytestmark = pytest.mark.root
 
-INTENT = two_tenants()
-WORLD = snapshot(INTENT)
-TABLES = program.compile(WORLD, plug_all(INTENT)).flows
+INTENT = dual_stack(two_tenants(), {"red.prod.net0", "blue.prod.net0"})
+WORLD, SEEN = snapshot(INTENT), plug_all(INTENT)
+TABLES = program.compile(WORLD, SEEN).flows
 FLOWS = {dpid: list(table.flows.values()) for dpid, table in TABLES.items()}
 OVERLAY, UNDERLAY = CHASSIS[0].int_dpid, FABRIC.switches[0].dpid
 MEMBER = re.compile(r"NXM_NX_REG1\[0\.\.15\] is now (0x[0-9a-f]+)")
@@ -52,6 +53,32 @@ def addresses() -> st.SearchStrategy[int]:
     return st.sampled_from([int.from_bytes(bytes(map(int, text.split(".")))) for text in texts])
 
 
+def addresses6() -> st.SearchStrategy[int]:
+    texts = [port.address6 for port in INTENT.ports] + [subnet.gateway6 for subnet in INTENT.subnets]
+    near = [link_local(port.mac) for port in INTENT.ports] + [GATEWAY_LINK_LOCAL, "ff02::1", "::", "fd00:9::9"]
+    return st.sampled_from([ipv6(text) for text in [*texts, *near] if text])
+
+
+@st.composite
+def packets6(draw: st.DrawFn) -> dict[str, int]:
+    """The same in IPv6, Neighbour Discovery among it; mostly honest about where it comes from."""
+    at = draw(st.sampled_from([(place[1], ofport) for place, ofport in SEEN.plugged.items() if place[0] == "server-0"]))
+    sender = next(port for port in INTENT.ports if port.id == at[0])
+    own = st.sampled_from([ipv6(sender.address6 or "fd00:9::1"), ipv6(link_local(sender.mac))])
+    packet = {
+        "in_port": at[1], "eth_src": draw(st.just(mac(sender.mac)) | macs()), "eth_dst": draw(macs()),
+        "eth_type": 0x86DD, "ipv6_src": draw(own | addresses6()), "ipv6_dst": draw(addresses6()),
+        "ip_ttl": draw(st.sampled_from([0, 1, 2, 64, 255])),
+    }  # fmt: skip
+    if draw(st.booleans()):
+        return packet | {"ip_proto": 17, "udp_src": draw(st.integers(0, 65535)), "udp_dst": 4789}
+    kind = draw(st.sampled_from([1, 128, 128, 129, 133, 134, 135, 135, 135, 136, 137, 143]))
+    packet |= {"ip_proto": 58, "icmpv6_type": kind}
+    if kind == 135:
+        packet |= {"nd_target": draw(addresses6()), "nd_sll": draw(st.just(packet["eth_src"]) | macs())}
+    return packet
+
+
 @st.composite
 def packets(draw: st.DrawFn) -> dict[str, int]:
     """A packet for either bridge; every header is near something that the flows match."""
@@ -72,6 +99,15 @@ def packets(draw: st.DrawFn) -> dict[str, int]:
         vnis = [subnet.vni for subnet in INTENT.subnets]
         packet |= {"tun_id": draw(st.sampled_from([*vnis, 1])), "tun_src": draw(addresses())}
     return packet
+
+
+@settings(max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(packets6())
+def test_evaluate_is_what_open_vswitch_does_with_ipv6(ovs: PrivateOvs, packet: dict[str, int]) -> None:
+    text = trace(ovs, "overlay", packet)
+    outcome = Switch(FLOWS[OVERLAY]).evaluate(packet)
+    assert matched(text) == hits(outcome), text
+    assert outputs(text) == len(outcome.emissions), text
 
 
 @settings(max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture])

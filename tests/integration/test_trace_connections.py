@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from controller.compiler import program
+from controller.compiler.address import ipv6
 from controller.flows.connections import Connections
 from controller.flows.evaluate import Switch
 from controller.flows.text import flows_text, states_text
@@ -28,6 +29,7 @@ GROUPS = {
     "web": {
         "rules": {
             "near": {"direction": "to-port", "cidr": "10.1.0.0/24"},
+            "far": {"direction": "to-port", "cidr": "fd00:2::/64"},
             "http": {"direction": "to-port", "protocol": "tcp", "ports": "80-82"},
             "queries": {"direction": "from-port", "peers": "sql"},
         },
@@ -42,7 +44,9 @@ MEMBERS = {
         ("c", "back", "server-0", ["sql"]), ("d", "back", "server-1", ["web"]),
     )
 }  # fmt: skip
-SUBNETS = {"front": {"cidr": "10.1.0.0/24"}, "back": {"cidr": "10.1.1.0/24"}}
+SUBNETS = {
+    "front": {"cidr": "10.1.0.0/24", "cidr6": "fd00:1::/64"}, "back": {"cidr": "10.1.1.0/24", "cidr6": "fd00:2::/64"},
+}  # fmt: skip
 VPC = {"subnets": SUBNETS, "security_groups": GROUPS, "instances": MEMBERS}
 INTENT = allocate({"red": {"vpcs": {"v": VPC}}}, ["server-0", "server-1"])
 WORLD, SEEN = snapshot(INTENT), plug_all(INTENT)
@@ -79,7 +83,15 @@ def ovs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PrivateOvs]:
 
 
 def number(text: str) -> int:
+    """Of a MAC or an IPv4 address."""
     return int(text.replace(":", ""), 16) if ":" in text else int.from_bytes(bytes(map(int, text.split("."))))
+
+
+def ends(draw: st.DrawFn, sender: Port, receiver: Port) -> dict[str, int]:
+    """The addresses of a packet, in either version of IP."""
+    if draw(st.booleans()):
+        return {"eth_type": 0x0800, "ip_src": number(sender.address), "ip_dst": number(receiver.address)}
+    return {"eth_type": 0x86DD, "ipv6_src": ipv6(sender.address6), "ipv6_dst": ipv6(receiver.address6)}
 
 
 @st.composite
@@ -94,12 +106,14 @@ def packets(draw: st.DrawFn) -> dict[str, int]:
         mac = "ff:ff:ff:ff:ff:ff"
     packet = {
         "in_port": local or CHASSIS[0].tunnel_port, "eth_src": number(sender.mac), "eth_dst": number(mac),
-        "eth_type": 0x0800, "ip_src": number(sender.address), "ip_dst": number(receiver.address), "ip_ttl": 64,
+        **ends(draw, sender, receiver), "ip_ttl": 64,
     }  # fmt: skip
     if not local:
         vni = next(subnet.vni for subnet in INTENT.subnets if subnet.id == receiver.subnet)
         packet |= {"tun_id": vni, "tun_src": number(CHASSIS[1].vtep)}
     kind = draw(st.sampled_from(["tcp", "udp", "icmp"]))
+    if kind == "icmp" and packet["eth_type"] == 0x86DD:
+        return packet | {"ip_proto": 58, "icmpv6_type": 128}
     if kind == "icmp":
         return packet | {"ip_proto": 1, "icmp_type": draw(st.sampled_from([8, 13]))}
     ports = st.sampled_from([79, 80, 81, 82, 83, 90, 91])

@@ -1,21 +1,23 @@
 """Oracle 2: what the flows of all bridges do to any packet is what the policy says, `evaluate == may_reach`."""
 
 from dataclasses import replace
+from typing import Any
 
-from hypothesis import assume, given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from controller.compiler import program
 from controller.model.addresses import GATEWAY_MAC
+from controller.model.ipv6 import GATEWAY_LINK_LOCAL, link_local
 from controller.model.reachability import Packet, may_reach
 from controller.model.security import SecurityRule
 from controller.model.snapshot import Intent
 from controller.model.tenancy import Port
 from controller.pipeline.tables import CLASSIFY
 from controller.verify.walk import Arrival, Walk
-from worlds import intents, plug_all, snapshot
+from worlds import dual_stack, grouped, intent_of, intents, plug_all, snapshot
 
-GROUPS = ["ff:ff:ff:ff:ff:ff", "01:00:5e:00:00:fb"]
+GROUPS = ["ff:ff:ff:ff:ff:ff", "01:00:5e:00:00:fb", "33:33:00:00:00:01"]
 
 
 @st.composite
@@ -34,7 +36,7 @@ def cases(draw: st.DrawFn) -> tuple[Intent, Packet]:
         "eth_dst": draw(st.sampled_from(macs + GROUPS) | st.just(GATEWAY_MAC)),
         "vlan": draw(st.none() | st.integers(0, 4095)) if not draw(mostly) else None,
     }
-    match draw(st.sampled_from(["ipv4", "arp", "other"])):
+    match draw(st.sampled_from(["ipv4", "arp", "ipv6", "discovery", "other"])):
         case "ipv4":
             target = draw(st.sampled_from(addresses))
             rest = {"eth_type": 0x0800, "ip_src": own_address, "ip_dst": target, "ip_proto": 47}
@@ -49,14 +51,44 @@ def cases(draw: st.DrawFn) -> tuple[Intent, Packet]:
             target = draw(st.sampled_from(addresses))
             op = draw(st.sampled_from([1, 1, 1, 2]))
             rest = {"eth_type": 0x0806, "arp_op": op, "arp_sha": sha, "arp_spa": own_address, "arp_tpa": target}
+        case "ipv6" | "discovery" as kind:
+            rest = draw(_ipv6(intent, sender, kind))
         case _:
             rest = {"eth_type": draw(st.sampled_from([0x86DD, 0x8035, 0x88B5, 0x8906]))}
     return intent, Packet(**common, **rest)
 
 
+@st.composite
+def _ipv6(draw: st.DrawFn, intent: Intent, sender: Port, kind: str) -> dict[str, Any]:
+    """The headers of an IPv6 packet, or of a message of Neighbour Discovery."""
+    mostly = st.booleans() | st.just(True)
+    second = [port.address6 for port in intent.ports if port.address6]
+    near = [link_local(port.mac) for port in intent.ports]
+    known = [*second, *near, *(one.gateway6 for one in intent.subnets if one.gateway6), GATEWAY_LINK_LOCAL, "fd00:9::9"]
+    addresses = st.sampled_from([*known, "ff02::1", "::"])
+    own = st.sampled_from([sender.address6 or "fd00::99", link_local(sender.mac)])
+    source = draw(own) if draw(mostly) else draw(addresses)
+    hops = draw(st.sampled_from([None, 1, 255]))
+    packet = {"eth_type": 0x86DD, "ip_src": source, "ip_dst": draw(addresses), "ip_ttl": hops}
+    if kind == "discovery":
+        sll = sender.mac if draw(mostly) else draw(st.sampled_from([None, *(port.mac for port in intent.ports)]))
+        icmp_type = draw(st.sampled_from([135, 135, 135, 133, 134, 136, 137]))
+        rest = {"ip_proto": 58, "icmp_type": icmp_type}
+        return packet | rest | ({"nd_target": draw(addresses), "nd_sll": sll} if icmp_type == 135 else {})
+    protocol = draw(st.sampled_from([1, 6, 17, 47, 58, 58]))
+    if protocol == 58:
+        return packet | {"ip_proto": 58, "icmp_type": draw(st.sampled_from([1, 128, 128, 129, 143]))}
+    port = st.sampled_from([0, 1, 6, 7, 80, 7000, 7001, 65535])
+    ports = {"l4_src": draw(port), "l4_dst": draw(port)} if protocol in (6, 17) else {}
+    return packet | {"ip_proto": protocol} | ports
+
+
 @given(cases())
 def test_a_packet_reaches_whom_the_policy_says_and_nobody_else(case: tuple[Intent, Packet]) -> None:
-    intent, packet = case
+    _as_the_policy_says(*case)
+
+
+def _as_the_policy_says(intent: Intent, packet: Packet) -> None:
     world, observed = snapshot(intent), plug_all(intent)
     verdict = may_reach(intent, packet)
     arrival = Walk(world, observed, program.compile(world, observed)).overlay(packet)
@@ -64,30 +96,75 @@ def test_a_packet_reaches_whom_the_policy_says_and_nobody_else(case: tuple[Inten
 
 
 @st.composite
-def openings(draw: st.DrawFn) -> tuple[Intent, Port, Port, Packet]:
+def lies(draw: st.DrawFn) -> tuple[Intent, Packet]:
+    """IPv6 of a port that tells one lie, or none; the rest would do."""
+    place = st.lists(st.integers(0, 2), min_size=2, max_size=3)
+    intent = dual_stack(intent_of([("red", draw(st.integers(1, 2)), draw(place)), ("blue", 1, [0])]))
+    if draw(st.booleans()):
+        intent = replace(intent, ports=(replace(intent.ports[0], spoofing_allowed=True), *intent.ports[1:]))
+    sender, other = draw(st.permutations(intent.ports))[:2]
+    gateway = next(one.gateway6 for one in intent.subnets if one.id == sender.subnet)
+    lie = draw(st.sampled_from(["none", "source", "detection", "mac", "sll", "nowhere", "kind"]))
+    own = draw(st.sampled_from([sender.address6, link_local(sender.mac)]))
+    source = draw(st.sampled_from([other.address6, link_local(other.mac), gateway])) if lie == "source" else own
+    source = "::" if lie == "detection" else source
+    mac = other.mac if lie == "mac" else sender.mac
+    near = [other.address6, link_local(other.mac), gateway, GATEWAY_LINK_LOCAL]
+    target = "fd00:0:0:9::9" if lie == "nowhere" else draw(st.sampled_from([*near, sender.address6]))
+    common = {"port": sender.id, "eth_src": mac, "eth_type": 0x86DD, "ip_src": source, "ip_dst": target}
+    if draw(st.booleans()):
+        kind = draw(st.sampled_from([133, 134, 136, 137])) if lie == "kind" else 135
+        sll = draw(st.sampled_from([None, other.mac])) if lie == "sll" else sender.mac
+        asks = {"ip_proto": 58, "icmp_type": kind, "ip_ttl": 255, "nd_target": target, "nd_sll": sll}
+        return intent, Packet(**common, eth_dst=draw(st.sampled_from([GROUPS[2], GATEWAY_MAC, other.mac])), **asks)
+    to = draw(st.sampled_from([GATEWAY_MAC, GATEWAY_MAC, other.mac, GROUPS[2]]))
+    kind = {"ip_proto": 58, "icmp_type": draw(st.sampled_from([128, 129]))} if draw(st.booleans()) else {"ip_proto": 17}
+    return intent, Packet(**common, eth_dst=to, **kind, ip_ttl=draw(st.sampled_from([None, 1])))
+
+
+@given(lies())
+@settings(max_examples=300)
+def test_ipv6_with_at_most_one_lie_reaches_whom_the_policy_says(case: tuple[Intent, Packet]) -> None:
+    _as_the_policy_says(*case)
+
+
+@st.composite
+def openings(draw: st.DrawFn, worlds: st.SearchStrategy[Intent] = intents()) -> tuple[Intent, Port, Port, Packet]:
     """An honest packet that opens a connection between two ports of a VPC."""
-    intent = draw(intents().filter(lambda intent: len(intent.ports) >= 2))
+    intent = draw(worlds.filter(lambda intent: len(intent.ports) >= 2))
     sender = draw(st.sampled_from(intent.ports))
     others = [port for port in intent.ports if port is not sender and _vpc(port) == _vpc(sender)]
     assume(others)
     receiver = draw(st.sampled_from(others))
     port = st.sampled_from([1, 7, 80, 7000])
+    dual = sender.address6 is not None and receiver.address6 is not None and draw(st.booleans() | st.just(True))
     kind = draw(st.sampled_from([(6, draw(port), draw(port), None), (17, draw(port), draw(port), None),
-                                 (1, None, None, 8)]))  # fmt: skip
-    return intent, sender, receiver, _between(sender, receiver, *kind)
+                                 (58, None, None, 128) if dual else (1, None, None, 8)]))  # fmt: skip
+    return intent, sender, receiver, _between(dual, sender, receiver, *kind)
 
 
-def _between(sender: Port, receiver: Port, *kind: int | None) -> Packet:
+def _between(dual: bool, sender: Port, receiver: Port, *kind: int | None) -> Packet:
     mac = receiver.mac if sender.subnet == receiver.subnet else GATEWAY_MAC
     protocol, source, target, icmp_type = kind
-    return Packet(
-        sender.id, sender.mac, mac, 0x0800, sender.address, receiver.address, protocol, source, target,
-        icmp_type=icmp_type,
-    )  # fmt: skip
+    ends = (0x86DD, sender.address6, receiver.address6) if dual else (0x0800, sender.address, receiver.address)
+    return Packet(sender.id, sender.mac, mac, *ends, protocol, source, target, icmp_type=icmp_type)
+
+
+def _answer(sender: Port, receiver: Port, packet: Packet) -> Packet:
+    """The receiver's to the packet."""
+    reply = {1: 0, 58: 129}.get(packet.ip_proto or 0)
+    return _between(packet.eth_type == 0x86DD, receiver, sender, packet.ip_proto, packet.l4_dst, packet.l4_src, reply)
 
 
 def _vpc(port: Port) -> str:
     return port.subnet.rpartition(".")[0]
+
+
+@given(openings(grouped().map(dual_stack)))
+@settings(max_examples=200)
+def test_groups_judge_connections_of_ipv6_at_both_ends(case: tuple[Intent, Port, Port, Packet]) -> None:
+    intent, _, _, packet = case
+    _as_the_policy_says(intent, packet)
 
 
 @given(openings())
@@ -99,12 +176,11 @@ def test_what_was_let_through_can_be_answered_and_nothing_else_is_opened_by_it(
     walk = Walk(world, observed, program.compile(world, observed))
     passed = walk.overlay(packet).receivers
     assert passed == may_reach(intent, packet).receivers <= {receiver.id}
-    reply = 0 if packet.ip_proto == 1 else None
-    answer = _between(receiver, sender, packet.ip_proto, packet.l4_dst, packet.l4_src, reply)
+    answer = _answer(sender, receiver, packet)
     if passed:
         assert walk.overlay(answer).receivers == {sender.id}
         assert walk.overlay(packet).receivers == {receiver.id}
-    other = _between(receiver, sender, 17, 9, 9, None)
+    other = _between(packet.eth_type == 0x86DD, receiver, sender, 17, 9, 9, None)
     assert walk.overlay(other).receivers == may_reach(intent, other).receivers
 
 
@@ -124,7 +200,7 @@ def test_a_connection_that_is_allowed_no_more_is_cut_unless_it_is_to_be_kept(cas
     groups = tuple(replace(group, established=established) for group in intent.security_groups)
     after = snapshot(replace(intent, security_groups=groups, security_rules=()))
     walk.program(program.compile(after, observed))
-    answer = _between(receiver, sender, packet.ip_proto, packet.l4_dst, packet.l4_src, 0 if packet.icmp_type else None)
+    answer = _answer(sender, receiver, packet)
     kept = {receiver.id} if established == "keep" or not sender.groups else set()
     assert walk.overlay(packet).receivers == kept
     assert walk.overlay(answer).receivers == ({sender.id} if kept else set())

@@ -3,7 +3,7 @@
 import copy
 import json
 from collections import Counter
-from ipaddress import IPv4Address, IPv4Network, ip_network
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_network
 from typing import Any
 
 import yaml
@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 import labs
 from controller.model.addresses import GATEWAY_MAC
+from controller.model.ipv6 import GATEWAY_LINK_LOCAL, from_mac, link_local
 from controller.model.allocate import allocate
 from controller.model.codec import CodecError, from_json, to_json
 from controller.model.fabric import Fabric
@@ -69,6 +70,11 @@ def test_allocation_is_complete_and_valid(tenants: dict[str, Any]) -> None:
         assert port.address != subnets[port.subnet].gateway
         assert asked.get("ip", port.address) == port.address
         assert asked.get("mac", port.mac) == port.mac
+        cidr6 = subnets[port.subnet].cidr6
+        assert (port.address6 is None) == (cidr6 is None) and not (cidr6 is None and "ip6" in asked)
+        if cidr6 is not None:
+            assert port.address6 == asked.get("ip6", from_mac(IPv6Network(cidr6), port.mac))
+            assert IPv6Address(port.address6) in IPv6Network(cidr6) and port.address6 != subnets[port.subnet].gateway6
         assert asked.get("server", servers[port.instance]) == servers[port.instance]
     _assert_unique(intent)
 
@@ -78,6 +84,7 @@ def _assert_unique(intent: Intent) -> None:
     for values in (
         Counter((port.subnet, port.address) for port in intent.ports),
         Counter((vpc[port.instance], port.mac) for port in intent.ports),
+        Counter((vpc[port.instance], port.address6) for port in intent.ports if port.address6),
         Counter(one.id for part in (intent.subnets, intent.instances, intent.ports, intent.vpcs) for one in part),
     ):
         assert not values or max(values.values()) == 1
@@ -140,16 +147,18 @@ def _packets(intent: Intent) -> st.SearchStrategy[Packet]:
     """Frames made of the intent's own addresses, so that many of them are honest, and of others."""
     others = ["ff:ff:ff:ff:ff:ff", "01:00:5e:00:00:01", "02:00:00:00:00:fe", GATEWAY_MAC]
     macs = st.sampled_from([port.mac for port in intent.ports] + others)
-    addresses = st.none() | st.sampled_from(
-        [port.address for port in intent.ports] + [subnet.gateway for subnet in intent.subnets] + ["10.9.9.9"]
-    )
+    first = [port.address for port in intent.ports] + [subnet.gateway for subnet in intent.subnets] + ["10.9.9.9"]
+    second = [port.address6 for port in intent.ports] + [subnet.gateway6 for subnet in intent.subnets]
+    near = [link_local(port.mac) for port in intent.ports] + [GATEWAY_LINK_LOCAL, "ff02::1"]
+    addresses = st.none() | st.sampled_from(first) | st.sampled_from([*second, *near])
 
     def honest(packet: Packet) -> Packet:
         port = next(port for port in intent.ports if port.id == packet.port)
+        source = port.address6 if packet.eth_type == 0x86DD else port.address
         return Packet(
-            port.id, port.mac, packet.eth_dst, packet.eth_type, port.address, packet.ip_dst, packet.ip_proto,
+            port.id, port.mac, packet.eth_dst, packet.eth_type, source, packet.ip_dst, packet.ip_proto,
             arp_op=packet.arp_op, arp_sha=port.mac, arp_spa=port.address, arp_tpa=packet.arp_tpa,
-            icmp_type=packet.icmp_type, ip_ttl=packet.ip_ttl,
+            icmp_type=packet.icmp_type, ip_ttl=packet.ip_ttl, nd_target=packet.nd_target, nd_sll=port.mac,
         )  # fmt: skip
 
     any_packet = st.builds(
@@ -160,16 +169,25 @@ def _packets(intent: Intent) -> st.SearchStrategy[Packet]:
         eth_type=st.sampled_from([ETH_IPV4, ETH_ARP, 0x86DD]),
         ip_src=addresses,
         ip_dst=addresses,
-        ip_proto=st.none() | st.integers(0, 255),
+        ip_proto=st.none() | st.integers(0, 255) | st.just(58),
         arp_op=st.none() | st.sampled_from([ARP_REQUEST, 2]),
         arp_sha=st.none() | macs,
         arp_spa=addresses,
         arp_tpa=addresses,
         vlan=st.none() | st.integers(0, 4095),
-        icmp_type=st.none() | st.sampled_from([0, 8]),
+        icmp_type=st.none() | st.sampled_from([0, 8, 128, 134, 135, 135, 136]),
+        nd_target=addresses,
+        nd_sll=st.none() | macs,
         ip_ttl=st.none() | st.integers(0, 255),
     )
     return any_packet | any_packet.map(honest)
+
+
+def _asked(packet: Packet) -> str | None:
+    """The address that a packet wants an answer of."""
+    if packet.eth_type == ETH_ARP:
+        return packet.arp_tpa
+    return packet.nd_target if packet.icmp_type == 135 else packet.ip_dst
 
 
 @given(labs.tenants(), st.data())
@@ -187,14 +205,17 @@ def test_no_packet_leaves_its_vpc_or_lies_about_its_sender(tenants: dict[str, An
     assert verdict.receivers <= inside
     assert routed or all(ports[receiver].subnet == sender.subnet for receiver in verdict.receivers)
     if verdict.receivers:
-        assert (packet.eth_src, packet.ip_src, packet.eth_type) == (sender.mac, sender.address, ETH_IPV4)
+        own = {ETH_IPV4: {sender.address}, 0x86DD: {sender.address6, link_local(sender.mac)}}
+        assert packet.eth_src == sender.mac and packet.ip_src in own[packet.eth_type] - {None}
         assert packet.vlan is None and verdict.answer_mac is None
     if verdict.answer_mac == GATEWAY_MAC:
-        gateways = {subnet.gateway for subnet in intent.subnets if subnet.vpc == _vpc(sender)}
-        assert (packet.arp_tpa if packet.eth_type == ETH_ARP else packet.ip_dst) in gateways
+        own = [subnet for subnet in intent.subnets if subnet.vpc == _vpc(sender)]
+        gateways = {*(one.gateway for one in own), *(one.gateway6 for one in own), GATEWAY_LINK_LOCAL} - {None}
+        assert _asked(packet) in gateways
     elif verdict.answer_mac is not None:
-        (asked,) = [port for port in intent.ports if (port.subnet, port.address) == (sender.subnet, packet.arp_tpa)]
-        assert asked is not sender and asked.mac == verdict.answer_mac
+        (asked,) = [port for port in intent.ports if port.subnet == sender.subnet
+                    and _asked(packet) in {port.address, port.address6, link_local(port.mac)}]  # fmt: skip
+        assert asked.mac == verdict.answer_mac and (asked is not sender or packet.eth_type == 0x86DD)
     assert verdict == Reachability(intent).verdict(packet)
 
 
@@ -217,7 +238,9 @@ def test_the_matrix_never_expects_a_crossing(tenants: dict[str, Any]) -> None:
     vpc = {port.id: port.subnet.rpartition(".")[0] for port in intent.ports}
     count = len(intent.ports)
     fixed = [probe for probe in probes if probe.kind is not Kind.RULE]
-    assert len(fixed) == (count * (count - 1) * 12 + count * 6 if count > 1 else 0)
+    dual = sum(port.address6 is not None for port in intent.ports) if count > 1 else 0
+    expected = count * (count - 1) * 12 + count * 6 if count > 1 else 0
+    assert len(fixed) == expected + dual * (dual - 1) * 8 + dual * 3
     assert all(vpc[one.source] == vpc[receiver] for one in probes for receiver in one.expect.receivers)
 
 

@@ -16,6 +16,7 @@ from topologies.leafspine import leaf_spine
 from topologies.spec import servers
 
 LONG = "a" * 50
+SECOND = (("fd00:1::9/64", "fe80::1"), (None, None))  # IPv6 of the first and second port
 
 
 @dataclass(frozen=True)
@@ -62,7 +63,8 @@ def edited(draw: st.DrawFn, wish: Wish) -> Wish:
 def specs(wish: Wish) -> list[InstanceSpec]:
     return [InstanceSpec(f"red.{LONG}.w{number}", server, 9166, tuple(
         PortSpec(f"red.{LONG}.w{number}.eth{port}", f"eth{port}", f"02:00:00:00:{port:02x}:{number:02x}",
-                 f"10.9.{port}.{address}/24") for port in range(1 + number % 2)))
+                 f"10.9.{port}.{address}/24", "10.9.0.1", *SECOND[port])
+        for port in range(1 + number % 2)))
             for number, (server, address) in wish.instances.items()]
 
 

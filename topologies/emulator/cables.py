@@ -7,12 +7,12 @@ from itertools import groupby
 
 from topologies.emulator import names, shaping
 from topologies.emulator.kept import FIRST_INDEX
-from topologies.emulator.namespaces import Namespace
+from topologies.emulator.namespaces import Namespace, allow_ipv6
 from topologies.emulator.netlink import Batch, Device, addresses, checksum_offload_off, devices
 from topologies.emulator.parts import Cable, End, LabPlan
 from topologies.emulator.plan import MANAGEMENT, MANAGEMENT_BRIDGE, MANAGEMENT_NET
 
-ANYWHERE = "0.0.0.0/0"
+ANYWHERE, ANYWHERE6 = "0.0.0.0/0", "::/0"
 BRIDGE_INDEX = 100_000  # of the Linux bridge in the management namespace
 _CARRIER_S, _LOOK_S = 2.0, 0.002
 
@@ -36,6 +36,7 @@ def make(cables: Iterable[Cable], opened: Opened) -> None:
     configuration: defaultdict[str, Batch] = defaultdict(Batch)
     finish: defaultdict[str, Batch] = defaultdict(Batch)
     unfinished: list[End] = []
+    dual: list[End] = []
     channel = None
     for cable in cables:
         a, b = cable.a, cable.b
@@ -46,8 +47,12 @@ def make(cables: Iterable[Cable], opened: Opened) -> None:
             _configure(end, configuration)
             if end.checksums:
                 unfinished.append(end)
+            if end.gateway6:
+                dual.append(end)
     if channel:
         creation.send(channel)
+    for end in dual:
+        allow_ipv6(end.netns, end.device)
     for netns, batch in configuration.items():
         batch.send(opened[netns].channel)
     for end in unfinished:
@@ -63,10 +68,16 @@ def _configure(end: End, batches: Mapping[str, Batch]) -> None:
         batches[end.netns].altname(end.index, end.altname)
     for address in end.addresses:
         batches[end.netns].address(end.index, address)
-    if end.gateway:
-        batches[end.netns].route(end.index, ANYWHERE, end.gateway)
+    _routes(end, batches[end.netns])
     if end.rate_mbps:
         shaping.shape(batches[end.netns], end.index, end.rate_mbps)
+
+
+def _routes(end: End, batch: Batch) -> None:
+    """The default routes; the kernel forgets them with the link, and with the addresses they go with."""
+    for anywhere, gateway in ((ANYWHERE, end.gateway), (ANYWHERE6, end.gateway6)):
+        if gateway:
+            batch.route(end.index, anywhere, gateway)
 
 
 def set_link(cable: Cable, opened: Opened, up: bool) -> None:
@@ -75,8 +86,8 @@ def set_link(cable: Cable, opened: Opened, up: bool) -> None:
     for end in (cable.a, cable.b):
         batch = Batch()
         batch.set_up(end.index, up)
-        if up and end.gateway:  # the kernel forgets it with the link
-            batch.route(end.index, ANYWHERE, end.gateway)
+        if up:
+            _routes(end, batch)
         batch.send(opened[end.netns].channel)
     deadline = time.monotonic() + _CARRIER_S
     while up and not all(_running(end, opened) for end in (cable.a, cable.b)) and time.monotonic() < deadline:
@@ -118,9 +129,11 @@ def remove(victims: Iterable[tuple[str, int]], opened: Opened) -> None:
 def settle(ends: Iterable[End], opened: Opened) -> None:
     """Give ends with addresses the planned ones, and their rate, in place."""
     for netns, together in groupby(sorted(ends, key=lambda end: end.netns), lambda end: end.netns):
-        channel, batch = opened[netns].channel, Batch()
+        channel, batch, ours = opened[netns].channel, Batch(), list(together)
+        for end in ours:
+            allow_ipv6(netns, end.device, end.gateway6 is not None)
         present = addresses(channel)
-        for end in together:
+        for end in ours:
             # The old ones first: with the first address of a net the kernel removes all others of that net.
             has = present.get(end.index, [])
             for cidr in has:
@@ -129,8 +142,7 @@ def settle(ends: Iterable[End], opened: Opened) -> None:
             for cidr in end.addresses:
                 if cidr not in has:
                     batch.address(end.index, cidr)
-            if end.gateway:  # it went with the last address it could be reached from
-                batch.route(end.index, ANYWHERE, end.gateway)
+            _routes(end, batch)
             _settle_rate(end, shaping.effective(channel, end.index), batch)
         batch.send(channel)
 

@@ -24,7 +24,8 @@ def plug(numbering: Numbering, instances: Iterable[InstanceSpec], datapath: str)
         for spec in instance.ports:
             ofport = numbering.ofport(instance.server, spec.id)
             inner = numbering.end(instance.id, instance.id, spec.name, 0, mac=spec.mac, mtu=instance.mtu,
-                                  addresses=(spec.address,), checksums=datapath == "user", gateway=spec.gateway)
+                                  addresses=tuple(filter(None, (spec.address, spec.address6))),
+                                  checksums=datapath == "user", gateway=spec.gateway, gateway6=spec.gateway6)
             outer = numbering.end(instance.server, instance.server, spec.id, ofport, mtu=instance.mtu)
             ids = {_LOGICAL_PORT: spec.id, "attached-mac": spec.mac}
             yield Cable(inner, outer, INSTANCE), BridgePort(outer.device, ofport, external_ids=ids)
@@ -39,8 +40,9 @@ def of(plan: LabPlan) -> list[InstanceSpec]:
     for cable in plan.cables:
         if cable.tier == INSTANCE:
             inner = cable.a
+            address, second = inner.addresses[0], next(iter(inner.addresses[1:]), None)
             ports[inner.node].append(PortSpec(ids[cable.b.netns, cable.b.device], inner.altname or inner.device,
-                                              inner.mac, inner.addresses[0], inner.gateway))
+                                              inner.mac, address, inner.gateway, second, inner.gateway6))
             mtus[inner.node] = inner.mtu
     return [InstanceSpec(node.name, node.owner or "", mtus.get(node.name, plan.mtu), tuple(ports[node.name]))
             for node in plan.nodes if node.kind == INSTANCE]

@@ -24,6 +24,10 @@ _libc = ctypes.CDLL(None, use_errno=True)
 # A new namespace may inherit the host's settings: forwarding would let a lab leak, IPv6 would chatter on every link.
 _SETTINGS = {"net/ipv4/ip_forward": "0", "net/ipv6/conf/all/disable_ipv6": "1",
              "net/ipv6/conf/default/disable_ipv6": "1"}
+# What a device with IPv6 has instead: addresses that are there at once and stay when the cable is pulled, and no router
+# but the one that it is given.
+_IPV6_ON = {"lo": {"disable_ipv6": "0"},
+            "": {"accept_dad": "0", "accept_ra": "0", "keep_addr_on_down": "1", "disable_ipv6": "0"}}
 
 
 def path(name: str) -> Path:
@@ -58,6 +62,18 @@ def create(names: Iterable[str]) -> list[Namespace]:
     made: list[Namespace] = []
     _in_thread(lambda: made.extend(_create(name) for name in names))
     return made
+
+
+def allow_ipv6(name: str, device: str, allowed: bool = True) -> None:
+    """Whether a device in a namespace has IPv6, and `lo` with it; without, the kernel takes its addresses and routes.
+    `lo`, which other devices may need, keeps it."""
+    with entered(name):
+        if not allowed:
+            _write_setting(f"net/ipv6/conf/{device}/disable_ipv6", "1")
+            return
+        for place, settings in _IPV6_ON.items():
+            for setting, value in settings.items():
+                _write_setting(f"net/ipv6/conf/{place or device}/{setting}", value)
 
 
 def open_existing(name: str) -> Namespace:

@@ -27,6 +27,7 @@ from topologies.emulator.parts import End
 
 IFF_UP = 1
 _IFF_RUNNING = 0x40
+_KERNELS_OWN = {(socket.AF_INET6, 253), (socket.AF_INET6, 254)}  # scopes link and host
 LOOPBACK = 1  # the index of `lo` in every namespace
 NESTED = 0x8000
 NEW = NLM_F_REQUEST | NLM_F_ACK | NLM_F_CREATE | NLM_F_EXCL
@@ -42,7 +43,7 @@ _ETHTOOL_STXCSUM = 0x17
 _SIOCETHTOOL = 0x8946
 _NUD_PERMANENT = 0x80
 _RTN_UNICAST, _RT_SCOPE_UNIVERSE, _RT_TABLE_MAIN, _RTPROT_STATIC, _RTNH_F_ONLINK = 1, 0, 254, 4, 4
-_IFA_F_NOPREFIXROUTE = 0x200
+_IFA_F_NOPREFIXROUTE, _IFA_F_NODAD = 0x200, 0x02
 
 
 def attribute_numbers(message: type) -> dict[str, int]:
@@ -118,10 +119,10 @@ class Batch:
         self.add(RTM_NEWLINKPROP, NEW, _LINK.pack(0, 0, index, 0, 0) + names, f"altname {altname}")
 
     def address(self, index: int, cidr: str, connected: bool = True) -> None:
-        """Give the device with this index the IPv4 address "a.b.c.d/len"; `connected`: and the route to its net."""
-        body = _address(index, cidr)
-        if not connected:
-            body += attribute(_IFA["IFA_FLAGS"], number(_IFA_F_NOPREFIXROUTE))
+        """Give the device with this index the address "a.b.c.d/len" or "x::y/len"; `connected`: and the route to its
+        net. All addresses here are given out by somebody, so the kernel need not look whether one is taken."""
+        flags = (0 if connected else _IFA_F_NOPREFIXROUTE) | (_IFA_F_NODAD if _family(cidr) == socket.AF_INET6 else 0)
+        body = _address(index, cidr) + (attribute(_IFA["IFA_FLAGS"], number(flags)) if flags else b"")
         self.add(RTM_NEWADDR, REPLACE, body, cidr)
 
     def remove_address(self, index: int, cidr: str) -> None:
@@ -130,11 +131,11 @@ class Batch:
     def route(self, index: int, cidr: str, gateway: str, source: str | None = None) -> None:
         """Route `cidr` to `gateway`, which need not be in any network of the device (onlink)."""
         host, length = cidr.split("/")
-        body = struct.pack("=BBBBBBBBI", socket.AF_INET, int(length), 0, 0, _RT_TABLE_MAIN, _RTPROT_STATIC,
+        body = struct.pack("=BBBBBBBBI", _family(cidr), int(length), 0, 0, _RT_TABLE_MAIN, _RTPROT_STATIC,
                            _RT_SCOPE_UNIVERSE, _RTN_UNICAST, _RTNH_F_ONLINK)
         for name, value in (("RTA_DST", host), ("RTA_GATEWAY", gateway), ("RTA_PREFSRC", source)):
             if value is not None:
-                body += attribute(_RTA[name], socket.inet_aton(value))
+                body += attribute(_RTA[name], _packed(value))
         self.add(RTM_NEWROUTE, REPLACE, body + attribute(_RTA["RTA_OIF"], number(index)), f"route {cidr}")
 
     def neighbour(self, index: int, address: str, mac: str) -> None:
@@ -171,8 +172,16 @@ def _device(end: End, netns: int) -> bytes:
 
 def _address(index: int, cidr: str) -> bytes:
     host, length = cidr.split("/")
-    body = struct.pack("=BBBBI", socket.AF_INET, int(length), 0, 0, index)
-    return body + b"".join(attribute(_IFA[name], socket.inet_aton(host)) for name in ("IFA_LOCAL", "IFA_ADDRESS"))
+    body = struct.pack("=BBBBI", _family(cidr), int(length), 0, 0, index)
+    return body + b"".join(attribute(_IFA[name], _packed(host)) for name in ("IFA_LOCAL", "IFA_ADDRESS"))
+
+
+def _family(address: str) -> int:
+    return socket.AF_INET6 if ":" in address else socket.AF_INET
+
+
+def _packed(address: str) -> bytes:
+    return socket.inet_pton(_family(address), address)
 
 
 def _acknowledgements(channel: socket.socket, count: int) -> Iterator[tuple[int, int]]:
@@ -253,12 +262,15 @@ def devices(channel: socket.socket) -> dict[str, Device]:
 
 
 def addresses(channel: socket.socket) -> dict[int, list[str]]:
-    """Device index -> its IPv4 addresses, "a.b.c.d/len"."""
+    """Device index -> its addresses, "a.b.c.d/len" and "x::y/len", but for those that the kernel gave it itself."""
     found: dict[int, list[str]] = {}
-    for body in dump(channel, RTM_GETADDR, struct.pack("=BBBBI", socket.AF_INET, 0, 0, 0, 0)):
-        _family, length, _flags, _scope, index = struct.unpack_from("=BBBBI", body)
-        values = dict(attributes_in(body[8:]))
-        found.setdefault(index, []).append(f"{socket.inet_ntoa(values[_IFA['IFA_LOCAL']])}/{length}")
+    for family, wanted in ((socket.AF_INET, "IFA_LOCAL"), (socket.AF_INET6, "IFA_ADDRESS")):
+        for body in dump(channel, RTM_GETADDR, struct.pack("=BBBBI", family, 0, 0, 0, 0)):
+            _kind, length, _flags, scope, index = struct.unpack_from("=BBBBI", body)
+            if (family, scope) not in _KERNELS_OWN:
+                values = dict(attributes_in(body[8:]))
+                host = socket.inet_ntop(family, values[_IFA[wanted]])
+                found.setdefault(index, []).append(f"{host}/{length}")
     return found
 
 

@@ -1,6 +1,7 @@
 """The values a lab plan is made of. Everything is decided here: creating a lab chooses nothing.
 
-Units: MTU in bytes of IP packet, rates in Mbit/s. Addresses are "a.b.c.d/len", MACs lower case with colons.
+Units: MTU in bytes of IP packet, rates in Mbit/s. Addresses are "a.b.c.d/len" or, of IPv6, "x::y/len", MACs lower case
+with colons.
 """
 
 import json
@@ -16,13 +17,15 @@ VERSION = 1
 @dataclass(frozen=True, slots=True)
 class PortSpec:
     """A network interface that an instance should have. `id` becomes `external_ids:iface-id`; `gateway` is where its
-    default route leads."""
+    default route leads. With `address6` it has IPv6, too, whose default route leads to `gateway6`."""
 
     id: str
     name: str
     mac: str
     address: str
     gateway: str | None = None
+    address6: str | None = None
+    gateway6: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +79,7 @@ class End:
     master: str | None = None  # a Linux bridge the device is a port of
     rate_mbps: float | None = None  # shaped by us with HTB; behind Open vSwitch its QoS record does it
     gateway: str | None = None  # the default route's next hop
+    gateway6: str | None = None  # the IPv6 one's; where it is None the device has no IPv6
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ class Exchanges:
 
     def __init__(self, endpoints: dict[str, Endpoint], mint: Mint, selector: BaseSelector, ledger: Ledger) -> None:
         self._endpoints, self._mint, self._selector, self._ledger = endpoints, mint, selector, ledger
-        self._listeners: dict[tuple[str, int], socket.socket] = {}
+        self._listeners: dict[tuple[str, int, int], socket.socket] = {}
         self._clients: dict[int, socket.socket] = {}
         self._served: set[socket.socket] = set()
 
@@ -32,9 +32,10 @@ class Exchanges:
         target = self._endpoints[probe.target]
         port = probe.packet.l4_dst or 0
         try:
-            self._listen(target, port)
+            family = socket.AF_INET6 if ":" in (probe.packet.ip_dst or "") else socket.AF_INET
+            self._listen(target, port, family)
             with inside(self._endpoints[probe.source].netns):
-                client = socket.socket(socket.AF_INET, socket.SOCK_STREAM | socket.SOCK_NONBLOCK)
+                client = socket.socket(family, socket.SOCK_STREAM | socket.SOCK_NONBLOCK)
             self._clients[probe.id] = client
             client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET_ON_CLOSE)
             status = client.connect_ex((probe.packet.ip_dst or target.ip, port))
@@ -54,19 +55,21 @@ class Exchanges:
         self._served.clear()
         self._listeners.clear()
 
-    def _listen(self, target: Endpoint, port: int) -> None:
-        if (target.name, port) in self._listeners:
+    def _listen(self, target: Endpoint, port: int, family: int) -> None:
+        if (target.name, port, family) in self._listeners:
             return
         with inside(target.netns):
-            listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM | socket.SOCK_NONBLOCK)
+            listener = socket.socket(family, socket.SOCK_STREAM | socket.SOCK_NONBLOCK)
         try:
+            if family == socket.AF_INET6:
+                listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             listener.bind(("", port))
             listener.listen(_BACKLOG)
         except OSError as error:
             listener.close()
             raise ProbeError(target.name, f"cannot listen on TCP port {port}: {error.strerror}") from error
-        self._listeners[target.name, port] = listener
+        self._listeners[target.name, port, family] = listener
         self._selector.register(listener, EVENT_READ, lambda: self._accept(target.name, listener))
 
     def _accept(self, endpoint: str, listener: socket.socket) -> None:

@@ -63,6 +63,8 @@ class Packet:
     vlan: int | None = None
     icmp_type: int | None = None
     ip_ttl: int | None = None
+    nd_target: str | None = None
+    nd_sll: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from topologies.probes.headers import ArpReply, arp_reply, echo_reply, icmp_answer
+from topologies.probes.headers import ArpReply, advertised, arp_reply, echo_reply, icmp_answer
 from topologies.probes.plan import Probe
 from topologies.probes.tokens import ANSWER, Token
 
@@ -19,9 +19,9 @@ _ARP_REQUEST = 1
 @dataclass(slots=True)
 class Evidence:
     """What is known of one probe. `seen`: frames per endpoint; `answers`: answers of the edge with our token (to ARP,
-    to echo requests to a gateway) per MAC, as the sender got them; `plain_answers`: MACs of answers without token,
-    which the sender's kernel may have asked for too; `answered_by`: whoever else answered the sender; `troubles`: why
-    it could not be sent, or not be exchanged; `cut_off`: because its sender's device is down."""
+    Neighbour Solicitations, echo requests to a gateway) per MAC, as the sender got them; `plain_answers`: MACs of
+    answers without token, which the sender's kernel may have asked for too; `answered_by`: whoever else answered;
+    `troubles`: why it could not be sent, or not be exchanged; `cut_off`: because its sender's device is down."""
 
     sent: int = 0
     cut_off: bool = False
@@ -80,7 +80,7 @@ class Ledger:
         if probe.handshake and endpoint in (probe.source, probe.target):
             return  # a segment on the wire proves no TCP: the kernel may still refuse it (a bad checksum)
         reply, answered_by = arp_reply(frame), icmp_answer(frame)
-        edge = reply.sha if reply else echo_reply(frame) if probe.expect.answer_mac else None
+        edge = reply.sha if reply else advertised(frame) or (echo_reply(frame) if probe.expect.answer_mac else None)
         if endpoint == probe.source and edge is not None:
             evidence.answers[edge] += 1
         elif endpoint == probe.source and (answered_by or token.leg == ANSWER):

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
-from controller.model import addresses
+from controller.model import addresses, ipv6
 from controller.model.addresses import NotationError
 from controller.model.security import GROUPS_PER_VPC
 from controller.northbound.api.roles import Role
@@ -47,7 +47,9 @@ class Notation:
 Name = Annotated[str, Notation(addresses.label, addresses.LABEL, 63, "web1")]
 Cidr = Annotated[str, Notation(addresses.cidr, addresses.CIDR, 18, "10.1.0.0/24")]
 Address = Annotated[str, Notation(addresses.address, addresses.ADDRESS, 15, "10.1.0.10")]
-Remote = Annotated[str, Notation(addresses.remote, addresses.CIDR, 18, "0.0.0.0/0")]
+Cidr6 = Annotated[str, Notation(ipv6.cidr6, ipv6.CIDR6, 43, "fd00:1::/64")]
+Address6 = Annotated[str, Notation(ipv6.address6, ipv6.ADDRESS6, 39, "fd00:1::10")]
+Remote = Annotated[str, Notation(addresses.remote, addresses.REMOTE, 43, "0.0.0.0/0")]
 Ports = Annotated[str, Notation(addresses.ports, addresses.PORTS, 11, "8000-8100")]
 Mac = Annotated[str, Notation(addresses.mac, addresses.MAC, 17, "02:00:00:00:00:01")]
 Status = Literal["pending", "realized", "error"]
@@ -69,15 +71,16 @@ class VpcBody(Body):
 
 class SubnetBody(Body):
     cidr: Cidr = Field(description="IPv4 network, unique within the VPC.")
+    cidr6: Cidr6 | None = Field(None, description="IPv6 network (/64), unique within the VPC, if it has IPv6.")
 
 
 class RuleBody(Body):
     """Connections of a kind with some peers; with any, if neither `cidr` nor `peers` is given."""
 
     direction: Literal["from-port", "to-port"] = Field(description="Who opens the connection: the member or its peer.")
-    protocol: Literal["any", "tcp", "udp", "icmp"] = "any"
+    protocol: Literal["any", "tcp", "udp", "icmp", "icmpv6"] = "any"
     ports: Ports | None = Field(None, description="Destination ports of TCP or UDP.")
-    icmp_type: Annotated[int, Field(ge=0, le=255)] | None = None
+    icmp_type: Annotated[int, Field(ge=0, le=255)] | None = Field(None, description="Of ICMP or ICMPv6.")
     cidr: Remote | None = Field(None, description="Network of the peers.")
     peers: Name | None = Field(None, description="Security group of the peers.")
 
@@ -92,6 +95,7 @@ class InstanceBody(Body):
 
     subnet: Name = Field(description="Name of a subnet of the same VPC.")
     ip: Address | None = Field(None, description="Fixed address; default: lowest free one.")
+    ip6: Address6 | None = Field(None, description="Fixed IPv6 address; default: made from the MAC.")
     mac: Mac | None = Field(None, description="Fixed MAC; default: made from the name.")
     server: Name | None = Field(None, description="Where it runs; default: least loaded.")
     groups: Annotated[list[Name], Field(min_length=1, max_length=GROUPS_PER_VPC)] | None = Field(
@@ -146,6 +150,8 @@ class SubnetOut(Out):
     vpc: str
     cidr: str
     gateway: str
+    cidr6: str | None
+    gateway6: str | None
     vni: int
 
 
@@ -160,6 +166,7 @@ class InstanceOut(Out):
     vpc: str
     subnet: str
     ip: str
+    ip6: str | None
     mac: str
     server: str
     groups: list[str]
@@ -171,6 +178,7 @@ class PortOut(Out):
     instance: str
     subnet: str
     address: str
+    address6: str | None
     mac: str
     server: str
     spoofing_allowed: bool = Field(description="Whether it may send from any address; the operator's to say.")

@@ -88,7 +88,8 @@ def instances(contents: Contents, names: Names) -> list[View]:
         view["generation"] = max(contents.generations.get(name, contents.generation) for name in (one.id, *own))
         subnet = first.subnet.rpartition(".")[2]
         view["groups"] = [name.rpartition(".")[2] for name in first.groups]
-        found.append({**view, "subnet": subnet, "ip": first.address, "mac": first.mac, "ports": own})
+        own_addresses = {"ip": first.address, "ip6": first.address6, "mac": first.mac}
+        found.append({**view, "subnet": subnet, **own_addresses, "ports": own})
     return found
 
 
@@ -113,7 +114,7 @@ def ports(contents: Contents, names: Names) -> list[View]:
     return [
         _view(
             contents, one.id, standings[one.id], server=part.servers[one.instance],
-            **{key: getattr(one, key) for key in ("name", "instance", "subnet", "address", "mac", "spoofing_allowed")},
+            **{key: getattr(one, key) for key in _PORT},
         )
         for one in part.intent.ports
     ]  # fmt: skip
@@ -176,7 +177,8 @@ def known(contents: Contents, names: Names) -> None:
         raise not_found("such VPC")
 
 
-_SUBNET = ("name", "vpc", "cidr", "gateway", "vni")
+_SUBNET = ("name", "vpc", "cidr", "gateway", "cidr6", "gateway6", "vni")
+_PORT = ("name", "instance", "subnet", "address", "address6", "mac", "spoofing_allowed")
 
 
 def _vpc_part(contents: Contents, names: Names) -> Part:

@@ -41,10 +41,10 @@ KINDS = {
     for kind in (
         Kind("tenants", 1, ("id", *STATE), ("error",)),
         Kind("vpcs", 2, ("id", *STATE), ("error",)),
-        Kind("subnets", 3, ("id", "cidr", "gateway", *STATE), ("vni", "error")),
+        Kind("subnets", 3, ("id", "cidr", "gateway", *STATE), ("cidr6", "gateway6", "vni", "error")),
         Kind("security_groups", 3, ("id", "established", "members", *STATE), ("rules", "error")),
-        Kind("instances", 3, ("id", "subnet", "ip", "server", *STATE), ("mac", "groups", "ports", "error")),
-        Kind("ports", 4, ("id", "subnet", "address", "server", *STATE), ("mac", "error"), deletable=False),
+        Kind("instances", 3, ("id", "subnet", "ip", "server", *STATE), ("ip6", "mac", "groups", "ports", "error")),
+        Kind("ports", 4, ("id", "subnet", "address", "server", *STATE), ("address6", "mac", "error"), deletable=False),
         Kind("chassis", 0, ("id", "vtep", *STATE), ("vtep_mac", "phy_dpid", "int_dpid", "ovsdb", "error")),
         Kind("tokens", 0, ("id", "name", "role", "tenant"), ("created",)),
     )

@@ -39,7 +39,7 @@ def test_a_bad_label_comes_with_a_good_one() -> None:
         (addresses.cidr, "１0.1.0.0/24", "is not a CIDR"),
         (addresses.cidr, "10.1.0.0/31", "is too small"),
         (addresses.cidr, "10.1.0.0/32", "is too small"),
-        (addresses.cidr, "fd00::/64", "is IPv6 .only IPv4 is supported yet"),
+        (addresses.cidr, "fd00::/64", "is IPv6 .here it is IPv4"),
         (addresses.cidr, "127.1.0.0/16", "loopback"),
         (addresses.cidr, "0.0.0.0/0", "this network"),
         (addresses.cidr, "169.254.1.0/24", "link-local"),

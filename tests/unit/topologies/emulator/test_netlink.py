@@ -1,5 +1,7 @@
 """Every message that is put together here decodes, with pyroute2, to what was meant."""
 
+import socket
+
 import pytest
 from pyroute2.netlink.rtnl.ifaddrmsg import ifaddrmsg
 from pyroute2.netlink.rtnl.ifinfmsg import ifinfmsg
@@ -116,6 +118,21 @@ def test_address_route_neighbour() -> None:
     [route] = decode(batch, rtmsg)
     assert (route["dst_len"], route.get_attr("RTA_GATEWAY"), route.get_attr("RTA_OIF")) == (0, "10.1.0.1", 4)
     assert route.get_attr("RTA_PREFSRC") is None
+
+
+def test_ipv6_address_and_route() -> None:
+    batch = netlink.Batch()
+    batch.address(3, "fd00:1::2/64")
+    [address] = decode(batch, ifaddrmsg)
+    assert (address["family"], address["prefixlen"], address["index"]) == (socket.AF_INET6, 64, 3)
+    assert address.get_attr("IFA_ADDRESS") == "fd00:1::2" and address.get_attr("IFA_FLAGS") == 0x02  # nodad
+    batch.remove_address(3, "fd00:1::2/64")
+    [address] = decode(batch, ifaddrmsg)
+    assert (address["family"], address.get_attr("IFA_LOCAL")) == (socket.AF_INET6, "fd00:1::2")
+    batch.route(4, "::/0", "fe80::5eff:fe00:101")
+    [route] = decode(batch, rtmsg)
+    assert (route["family"], route["dst_len"], route["flags"] & 4) == (socket.AF_INET6, 0, 4)
+    assert (route.get_attr("RTA_GATEWAY"), route.get_attr("RTA_OIF")) == ("fe80::5eff:fe00:101", 4)
     batch.neighbour(3, "169.254.0.1", "02:00:5e:00:00:01")
     [neighbour] = decode(batch, ndmsg)
     assert (neighbour["ifindex"], neighbour["state"]) == (3, 0x80)

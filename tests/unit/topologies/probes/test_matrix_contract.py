@@ -4,8 +4,10 @@ import json
 from dataclasses import replace
 from typing import Any
 
-from worlds import two_tenants
+import pytest
+from worlds import dual_stack, two_tenants
 
+from controller.model.snapshot import Intent
 from controller.verify.matrix import matrix
 from scripts.overclos.report import load
 from topologies.probes.packets import build
@@ -16,8 +18,7 @@ from topologies.probes.verdicts import Ledger
 MINT = Mint(b"test")
 
 
-def document() -> dict[str, Any]:
-    intent = two_tenants()
+def document(intent: Intent) -> dict[str, Any]:
     vteps = {instance.server: f"10.0.0.{place}" for place, instance in enumerate(intent.instances, start=2)}
     endpoints = {port.id: {"netns": f"/run/netns/{port.id}", "device": port.name, "mac": port.mac, "ip": port.address}
                  for port in intent.ports}
@@ -27,10 +28,12 @@ def document() -> dict[str, Any]:
 
 
 def answer(probe: Probe) -> bytes:
-    """What the edge makes of an ARP or echo request: the same frame turned round, padding and all."""
-    if probe.kind == "gateway":
-        turned = {"eth_src": probe.expect.answer_mac, "eth_dst": probe.packet.eth_src, "ip_src": probe.packet.ip_dst,
-                  "ip_dst": probe.packet.ip_src, "icmp_type": 0}
+    """What the edge makes of a question: the same frame turned round, padding and all."""
+    if probe.kind in ("gateway", "gateway6", "nd"):
+        kind = {"gateway": 0, "gateway6": 129, "nd": 136}[probe.kind]
+        source = probe.packet.nd_target or probe.packet.ip_dst
+        turned = {"eth_src": probe.expect.answer_mac, "eth_dst": probe.packet.eth_src, "ip_src": source,
+                  "ip_dst": probe.packet.ip_src, "icmp_type": kind}
         return build(replace(probe, packet=replace(probe.packet, **turned)), MINT.make(probe.id))
     frame, target = build(probe, MINT.make(probe.id)), bytes.fromhex((probe.expect.answer_mac or "").replace(":", ""))
     asker, question = frame[6:12], frame[14:]
@@ -38,10 +41,13 @@ def answer(probe: Probe) -> bytes:
         question[14:18] + question[28:]
 
 
-def test_every_probe_of_a_matrix_is_read_and_built_and_a_perfect_network_passes() -> None:
-    written = document()
+@pytest.mark.parametrize(("intent", "kinds", "lies"), [(two_tenants(), 12, 6), (dual_stack(two_tenants()), 20, 9)])
+def test_every_probe_of_a_matrix_is_read_and_built_and_a_perfect_network_passes(
+    intent: Intent, kinds: int, lies: int
+) -> None:
+    written = document(intent)
     plan = parse(written)
-    assert len(plan.probes) == 6 * 5 * 12 + 6 * 6
+    assert len(plan.probes) == 6 * 5 * kinds + 6 * lies
     ledger = Ledger(plan.probes)
     for probe in plan.probes:
         frame = build(probe, MINT.make(probe.id))
@@ -58,7 +64,7 @@ def test_every_probe_of_a_matrix_is_read_and_built_and_a_perfect_network_passes(
 
 
 def test_a_silent_network_fails_exactly_where_something_must_arrive() -> None:
-    plan = parse(document())
+    plan = parse(document(dual_stack(two_tenants())))
     ledger = Ledger(plan.probes)
     for probe in plan.probes:
         ledger.sent(probe.id)
