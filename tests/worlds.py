@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from controller.compiler.program import Program
 from controller.model.fabric import Attachment, Fabric, Link, Switch
 from controller.model.placement import Chassis, Observed
+from controller.model.routing import Route, RouteTable
 from controller.model.security import SecurityGroup, SecurityRule
 from controller.model.snapshot import Intent, Snapshot
 from controller.model.tenancy import Instance, Port, Subnet, Tenant, Vpc
@@ -57,6 +58,20 @@ def two_tenants() -> Intent:
     return intent_of([("red", 2, [0, 1, 0]), ("blue", 1, [0, 1, 3])])
 
 
+def with_routes(intent: Intent) -> Intent:
+    """Red's first subnet with routes of every kind: to one instance, to two and one that is not there, to nowhere, and
+    one that the VPC's own subnet overrules."""
+    table = RouteTable("red.prod", "edge")
+    one, two, gone = (f"red.prod.{name}.eth0" for name in ("w1", "w2", "gone"))
+    routes = (
+        Route(table.id, "any", "0.0.0.0/0", (one,)), Route(table.id, "several", "10.9.0.0/16", (gone, one, two)),
+        Route(table.id, "nowhere", "10.8.0.0/24"), Route(table.id, "local", "10.1.1.0/24", (two,)),
+    )  # fmt: skip
+    first, *others = intent.subnets
+    subnets = replace(first, route_table=table.id), *others
+    return replace(intent, subnets=subnets, route_tables=(table,), routes=routes)
+
+
 def intent_of(tenants: list[tuple[str, int, list[int]]]) -> Intent:
     """(name, number of subnets, server index of each instance): instances go round the subnets in turn."""
     parts: tuple[list, ...] = ([], [], [], [], [])
@@ -92,7 +107,48 @@ def intents(draw: st.DrawFn) -> Intent:
     for vpc in intent.vpcs:
         if draw(st.booleans()):
             intent = _with_groups(draw, intent, vpc.id)
+        if draw(st.booleans()):
+            intent = _with_routes(draw, intent, vpc.id)
     return intent
+
+
+DESTINATIONS = ["0.0.0.0/0", "10.0.0.0/8", "10.1.0.0/24", "10.1.0.0/28", "10.1.0.10/32", "10.9.0.0/16", "10.9.9.0/24"]
+
+
+@st.composite
+def routed(draw: st.DrawFn) -> Intent:
+    """Two tenants with route tables that are used, and at least two instances each."""
+    places = st.lists(st.integers(0, SERVERS - 1), min_size=2, max_size=5)
+    intent = intent_of([(name, draw(st.integers(1, 3)), draw(places)) for name in ("red", "blue")])
+    for vpc in intent.vpcs:
+        intent = _with_routes(draw, intent, vpc.id)
+    return intent
+
+
+def _with_routes(draw: st.DrawFn, intent: Intent, vpc: str) -> Intent:
+    """One or two route tables with up to three routes each, and some subnets of the VPC that use them."""
+    tables = [RouteTable(vpc, f"t{place}") for place in range(draw(st.integers(1, 2)))]
+    names = [table.id for table in tables]
+    drawn = (draw(st.lists(routes(name, intent), max_size=3, unique_by=_destination)) for name in names)
+    found = list({route.id: route for several in drawn for route in several}.values())
+    chosen = {one.id: draw(st.sampled_from(names) | st.none()) for one in intent.subnets if one.vpc == vpc}
+    subnets = tuple(replace(one, route_table=chosen.get(one.id, one.route_table)) for one in intent.subnets)
+    return replace(
+        intent, subnets=subnets, route_tables=(*intent.route_tables, *tables), routes=(*intent.routes, *found),
+    )  # fmt: skip
+
+
+def _destination(route: Route) -> str:
+    return route.destination
+
+
+@st.composite
+def routes(draw: st.DrawFn, table: str, intent: Intent) -> Route:
+    """A route of `table` to some ports of its VPC, one that is not there perhaps, or to nowhere."""
+    vpc = table.rpartition(".")[0]
+    ports = [port.id for port in intent.ports if port.instance.startswith(f"{vpc}.")] + [f"{vpc}.gone.eth0"]
+    hops = tuple(sorted(draw(st.sets(st.sampled_from(ports), max_size=4))))
+    return Route(table, f"r{draw(st.integers(0, 3))}", draw(st.sampled_from(DESTINATIONS)), hops)
 
 
 @st.composite

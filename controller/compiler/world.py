@@ -10,6 +10,7 @@ from operator import attrgetter
 from typing import NamedTuple
 
 from controller.compiler.index import Index
+from controller.compiler.routes import RoutesScope, routes_scope
 from controller.compiler.security import Filter, SecurityScope, filters, security
 from controller.compiler.unit import Where
 from controller.compiler.vpc import VpcScope
@@ -17,6 +18,7 @@ from controller.model.difference import Difference, difference
 from controller.model.fabric import NO_FABRIC, Fabric
 from controller.model.kinds import KINDS
 from controller.model.placement import Chassis, Observed
+from controller.model.routing import Route, RouteTable
 from controller.model.security import SecurityGroup, SecurityRule
 from controller.model.snapshot import Snapshot
 from controller.model.tenancy import Instance, Port, Subnet
@@ -70,7 +72,7 @@ class SubnetScope(NamedTuple):
                 yield port, chassis, ofport
 
 
-Scope = FabricScope | ChassisScope | SubnetScope | VpcScope | SecurityScope
+Scope = FabricScope | ChassisScope | SubnetScope | VpcScope | SecurityScope | RoutesScope
 
 
 def dpids(chassis: Iterable[Chassis]) -> Where:
@@ -100,6 +102,8 @@ class World:
         self._ports: Index[Port] = Index("port", attrgetter("subnet"))
         self._groups: Index[SecurityGroup] = Index("security_group", attrgetter("vpc"))
         self._rules: Index[SecurityRule] = Index("security_rule", attrgetter("group"))
+        self._tables: Index[RouteTable] = Index("route_table", attrgetter("vpc"))
+        self._routes: Index[Route] = Index("route", attrgetter("table"))
         self._scopes: dict[str, Scope] = {}
 
     def update(self, snapshot: Snapshot, observed: Observed) -> Mapping[str, Scope | None]:
@@ -126,9 +130,9 @@ class World:
 
     def _follow(self, change: Difference, snapshot: Snapshot) -> Iterator[str]:
         """Brings the indexes up to date; gives the VPCs that may be other than before."""
-        for of_vpc in (self._subnets, self._instances, self._groups):
+        for of_vpc in (self._subnets, self._instances, self._groups, self._tables):
             yield from of_vpc.follow(change)
-        for of_part in (self._ports, self._rules):
+        for of_part in (self._ports, self._rules, self._routes):
             yield from map(_vpc_of, of_part.follow(change))
         if change.olds("chassis") or change.news("chassis"):
             self._chassis = {chassis.name: chassis for chassis in snapshot.chassis}
@@ -156,6 +160,7 @@ class World:
             yield subnet.id, SubnetScope(subnet, inside, own, reach, _tunnels(own), senders, _among(inside, judged))
         yield key, VpcScope(tuple((one, dpids(present[one.id])) for one in subnets)) if subnets else None
         yield f"{key}/security", self._security(key, everybody, judged, dpids(reach)) if judged else None
+        yield f"{key}/routes", self._led(key, subnets, members, present)
 
     def _security(
         self, vpc: str, members: Iterable[Member], judged: Mapping[str, Filter], where: Where
@@ -163,6 +168,24 @@ class World:
         groups = {group: self._rules_of(group) for group in self._groups.of(vpc)}
         placed = ((member.port, member.chassis.int_dpid) for member in members)
         return security(groups, placed, judged, _label(self._subnets.of(vpc)), where)
+
+    def _led(
+        self,
+        vpc: str,
+        subnets: Iterable[Subnet],
+        members: Mapping[str, tuple[Member, ...]],
+        present: Mapping[str, tuple[Chassis, ...]],
+    ) -> RoutesScope | None:
+        tables = {table.id: self._routes.of(table.id) for table in self._tables.of(vpc)}
+        if not tables or not subnets:
+            return None
+        plugged = {
+            member.port.id: (member.port, subnet.vni)
+            for subnet in subnets
+            for member in members[subnet.id]
+            if member.ofport is not None
+        }
+        return routes_scope({one: dpids(present[one.id]) for one in subnets}, tables, plugged)
 
     def _rules_of(self, group: SecurityGroup) -> tuple[SecurityRule, ...]:
         return tuple(sorted(self._rules.of(group.id), key=attrgetter("id")))
@@ -182,7 +205,7 @@ class World:
 
 
 def _vpc_of(part: str) -> str:
-    """The id of the VPC that the subnet or the group with this id is in."""
+    """The id of the VPC that the subnet, the group or the route table with this id is in."""
     return part.rpartition(".")[0]
 
 

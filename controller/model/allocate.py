@@ -10,16 +10,21 @@ What exists already keeps what it has: a running network is changed by what the 
 import hashlib
 import heapq
 from collections import Counter
-from collections.abc import Container, Iterator, Mapping, Sequence, Set
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import replace
 from ipaddress import IPv4Address, IPv4Network
 from itertools import chain
+from typing import TypeVar
 
 from controller.model.addresses import gateway
 from controller.model.encapsulation import VNI_BITS
 from controller.model.order import natural
 from controller.model.parts import Elsewhere
 from controller.model.problem import InvalidIntent, Path, Problem
-from controller.model.request import Request, WantedGroup, WantedInstance, WantedRule, WantedSubnet, read_request
+from controller.model.request import (
+    Request, WantedGroup, WantedInstance, WantedRoute, WantedRule, WantedSubnet, read_request,
+)  # fmt: skip
+from controller.model.routing import Route, RouteTable
 from controller.model.security import ANY, DEFAULT, GROUPS_PER_VPC, OFF, SecurityGroup, SecurityRule
 from controller.model.snapshot import Intent
 from controller.model.tenancy import Instance, Port, Subnet, Tenant, Vpc
@@ -29,6 +34,7 @@ PORT_NAME = "eth0"
 MADE_MACS = 0x02_80_00_00_00_00  # locally administered, and apart from the fabric's 02:00 + IPv4 address
 MADE_MAC_BITS = 39
 ZONE_BITS = 16
+Thing = TypeVar("Thing", Tenant, Vpc, SecurityRule, RouteTable, Route)
 
 
 def allocate(
@@ -58,9 +64,8 @@ def allocate(
     addresses = _addresses(wanted, subnets, ports, {value for kind, value in retired if kind == "address"})
     macs = _macs(wanted, ports)
     zones, members = _zones(wanted, placed, present, elsewhere.zones), _memberships(request)
-    return Intent(
-        tenants=tuple(Tenant(name) for name in sorted(request.tenants, key=natural)),
-        vpcs=tuple(sorted((Vpc(*pair) for pair in request.vpcs), key=lambda vpc: natural(vpc.id))),
+    return replace(
+        _as_said(request),
         subnets=subnets,
         instances=tuple(Instance(one.vpc, one.name, placed[one.id]) for one in wanted),
         ports=tuple(
@@ -69,8 +74,22 @@ def allocate(
             for one in wanted
         ),
         security_groups=_groups(request.groups, present),
-        security_rules=tuple(sorted(map(_rule, request.rules), key=lambda rule: natural(rule.id))),
     )
+
+
+def _as_said(request: Request) -> Intent:
+    """The things of which nothing is left open."""
+    return Intent(
+        tenants=_in_order(map(Tenant, request.tenants)),
+        vpcs=_in_order(Vpc(*pair) for pair in request.vpcs),
+        security_rules=_in_order(map(_rule, request.rules)),
+        route_tables=_in_order(RouteTable(one.vpc, one.name) for one in request.route_tables),
+        routes=_in_order(map(_route, request.routes)),
+    )
+
+
+def _in_order(things: Iterable[Thing]) -> tuple[Thing, ...]:
+    return tuple(sorted(things, key=lambda thing: natural(thing.id)))
 
 
 def _checked(tenants: object, servers: Sequence[str], present: Intent, elsewhere: Elsewhere) -> Request:
@@ -119,6 +138,12 @@ def _rule(one: WantedRule) -> SecurityRule:
     return SecurityRule(one.group, one.name, one.direction, one.protocol or ANY, one.ports, one.icmp_type, cidr, peers)
 
 
+def _route(wanted: WantedRoute) -> Route:
+    """A next hop is the port of the instance, whether there is such an instance or not."""
+    hops = tuple(sorted(f"{wanted.vpc}.{name}.{PORT_NAME}" for name in wanted.next_hops or ()))
+    return Route(wanted.table, wanted.name, str(wanted.destination), hops)
+
+
 def _zones(
     wanted: Sequence[WantedInstance], placed: Mapping[str, str], present: Intent, elsewhere: Set[tuple[str, int]]
 ) -> dict[str, int]:
@@ -153,7 +178,8 @@ def _subnets(wanted: Sequence[WantedSubnet], present: Intent, taken: Set[int]) -
             if vni is None:
                 raise _retired(one.path, "VNI")
             used.add(vni)
-        result.append(Subnet(one.vpc, one.name, str(one.network), str(gateway(one.network)), vni))
+        table = one.route_table and f"{one.vpc}.{one.route_table}"
+        result.append(Subnet(one.vpc, one.name, str(one.network), str(gateway(one.network)), vni, table))
     return tuple(result)
 
 

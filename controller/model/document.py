@@ -2,24 +2,34 @@
 
 from typing import Any
 
+from controller.model.routing import BLACKHOLE, Route
 from controller.model.security import OFF, SecurityRule
 from controller.model.snapshot import Intent
+
+OPTIONAL = ("security_groups", "route_tables")  # left out of a VPC that has none
 
 
 def document(intent: Intent) -> dict[str, Any]:
     """Applied to a network that has this intent, the document changes nothing."""
     tenants: dict[str, Any] = {tenant.name: {"vpcs": {}} for tenant in intent.tenants}
-    vpcs: dict[str, Any] = {vpc.id: {"subnets": {}, "security_groups": {}, "instances": {}} for vpc in intent.vpcs}
+    vpcs: dict[str, Any] = {vpc.id: {name: {} for name in ("subnets", *OPTIONAL, "instances")} for vpc in intent.vpcs}
     for vpc in intent.vpcs:
         tenants[vpc.tenant]["vpcs"][vpc.name] = vpcs[vpc.id]
     for subnet in intent.subnets:
         vpcs[subnet.vpc]["subnets"][subnet.name] = {"cidr": subnet.cidr}
+        if subnet.route_table is not None:
+            vpcs[subnet.vpc]["subnets"][subnet.name]["route_table"] = subnet.route_table.rpartition(".")[2]
     groups: dict[str, Any] = {}
     for group in intent.security_groups:
         groups[group.id] = {"rules": {}, "established": group.established}
         vpcs[group.vpc]["security_groups"][group.name] = groups[group.id]
     for rule in intent.security_rules:
         groups[rule.group]["rules"][rule.name] = _rule(rule)
+    tables: dict[str, Any] = {}
+    for table in intent.route_tables:
+        tables[table.id] = vpcs[table.vpc]["route_tables"][table.name] = {"routes": {}}
+    for route in intent.routes:
+        tables[route.table]["routes"][route.name] = _route(route)
     ports = {port.instance: port for port in intent.ports}
     for instance in intent.instances:
         port = ports[instance.id]
@@ -35,9 +45,16 @@ def document(intent: Intent) -> dict[str, Any]:
             names = [name.rpartition(".")[2] for name in port.groups]
             vpcs[instance.vpc]["instances"][instance.name]["groups"] = names
     for vpc in vpcs.values():
-        if not vpc["security_groups"]:
-            del vpc["security_groups"]
+        for name in OPTIONAL:
+            if not vpc[name]:
+                del vpc[name]
     return tenants
+
+
+def _route(route: Route) -> dict[str, Any]:
+    if not route.next_hops:
+        return {"destination": route.destination, "target": BLACKHOLE}
+    return {"destination": route.destination, "next_hops": [name.split(".")[2] for name in route.next_hops]}
 
 
 def _rule(rule: SecurityRule) -> dict[str, Any]:

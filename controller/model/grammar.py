@@ -7,7 +7,7 @@ import difflib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from controller.model import addresses, security
+from controller.model import addresses, routing, security
 from controller.model.addresses import NotationError, shown
 from controller.model.problem import Path, Problem
 
@@ -68,7 +68,10 @@ NAME = Scalar("A name: a DNS label.", addresses.LABEL, addresses.label, "web1")
 
 SUBNET = Record(
     "A broadcast domain. Its first usable address is the gateway's.",
-    {"cidr": Scalar("IPv4 network, unique within the VPC.", addresses.CIDR, addresses.cidr, "10.1.0.0/24")},
+    {
+        "cidr": Scalar("IPv4 network, unique within the VPC.", addresses.CIDR, addresses.cidr, "10.1.0.0/24"),
+        "route_table": Scalar("Name of its route table; default: none.", addresses.LABEL, addresses.label, "edge"),
+    },
     frozenset({"cidr"}),
 )
 INSTANCE = Record(
@@ -105,11 +108,28 @@ SECURITY_GROUP = Record(
         "established": choice("Open connections that are allowed no more", security.CUT, security.KEEP),
     },
 )
+ROUTE = Record(
+    "Where what is for some addresses goes: to instances, or nowhere. The longest prefix decides.",
+    {
+        "destination": Scalar("Network of the addresses.", addresses.CIDR, addresses.remote, "0.0.0.0/0"),
+        "next_hops": Several(
+            "Instances; each connection goes to one of those that are there.",
+            Scalar("Name of an instance of the VPC.", addresses.LABEL, addresses.label, "router"),
+        ),
+        "target": choice("What else becomes of it", routing.BLACKHOLE),
+    },
+    frozenset({"destination"}),
+)
+ROUTE_TABLE = Record(
+    "Where the gateways of the subnets that name it send what is not for the VPC's own subnets.",
+    {"routes": Names("Its routes by name.", ROUTE)},
+)
 VPC = Record(
     "A private network; its addresses mean nothing outside it.",
     {
         "subnets": Names("The VPC's subnets by name.", SUBNET),
         "security_groups": Names("Its security groups by name; without any, all of the VPC is open.", SECURITY_GROUP),
+        "route_tables": Names("Its route tables by name.", ROUTE_TABLE),
         "instances": Names("Its instances by name.", INSTANCE),
     },
 )

@@ -56,6 +56,8 @@ KINDS = (
     Kind("chassis", attrgetter("chassis"), _named("chassis")),
     _tenants("tenant", "tenants"),
     _tenants("vpc", "vpcs"),
+    _tenants("route_table", "route_tables"),
+    _tenants("route", "routes"),
     _tenants("subnet", "subnets"),
     _tenants("security_group", "security_groups"),
     _tenants("security_rule", "security_rules"),

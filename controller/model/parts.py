@@ -72,6 +72,10 @@ def _vpc_of_rule(rule: Any) -> str:
     return str(rule.group.rpartition(".")[0])
 
 
+def _vpc_of_route(route: Any) -> str:
+    return str(route.table.rpartition(".")[0])
+
+
 _MEMBERS: Mapping[str, Callable[[Any], str]] = {
     "vpcs": _vpc_id,
     "subnets": _vpc_of,
@@ -79,6 +83,8 @@ _MEMBERS: Mapping[str, Callable[[Any], str]] = {
     "ports": _vpc_of_port,
     "security_groups": _vpc_of,
     "security_rules": _vpc_of_rule,
+    "route_tables": _vpc_of,
+    "routes": _vpc_of_route,
 }  # part of an intent -> the VPC that one of its members is in
 
 

@@ -1,11 +1,11 @@
 """The policy in a tenant's words: who receives a frame that an instance sends.
 
 This is the definition that flow tables and running labs are judged by, so it knows nothing of either. The policy:
-a subnet is one layer-2 network, and what is sent to its gateway's MAC is routed to any address of the VPC; nothing
-leaves a VPC. A port may send IPv4 and ARP, untagged, from its own MAC and its own address; from any, if the operator
-has allowed that. ARP is answered at the edge on behalf of the port or gateway that is asked for, and so are echo
-requests to a gateway. Where a VPC has security groups, the sender's and each receiver's must allow the connection that
-a packet opens; the verdict is on such packets.
+a subnet is one layer-2 network, and what is sent to its gateway's MAC is routed to any address of the VPC, or as the
+subnet's route table says; nothing leaves a VPC. A port may send IPv4 and ARP, untagged, from its own MAC and its own
+address; from any, if the operator has allowed that. ARP is answered at the edge on behalf of the port or
+gateway that is asked for, and so are echo requests to a gateway. Where a VPC has security groups, the sender's and each
+receiver's must allow the connection that a packet opens; the verdict is on such packets.
 """
 
 from collections import defaultdict
@@ -14,6 +14,7 @@ from enum import StrEnum
 
 from controller.model.addresses import GATEWAY_MAC
 from controller.model.admission import Admission
+from controller.model.forwarding import Forwarding, Way
 from controller.model.snapshot import Intent
 from controller.model.tenancy import Port
 
@@ -56,6 +57,7 @@ class Reason(StrEnum):
 
     DELIVERED = "delivered"
     ROUTED = "routed by the gateway"
+    NEXT_HOP = "sent to a next hop"
     BROADCAST = "broadcast in the subnet"
     ARP_ANSWERED = "arp answered at the edge"
     ECHO_ANSWERED = "echo answered by the gateway"
@@ -71,6 +73,7 @@ class Reason(StrEnum):
     TO_ITSELF = "addressed to the sender itself"
     TO_GATEWAY = "a gateway answers echo requests only"
     NO_ROUTE = "no such address in the vpc"
+    BLACKHOLE = "dropped by a route"
     TTL_EXPIRED = "ttl expired at the gateway"
     PROTOCOL = "protocol not allowed"
     NOT_ALLOWED_OUT = "not allowed by the sender's security groups"
@@ -80,11 +83,19 @@ class Reason(StrEnum):
 @dataclass(frozen=True, slots=True)
 class Verdict:
     """`receivers` are the ids of the ports that get the frame; `answer_mac` is the MAC that the edge answers with (ARP,
-    echo), to the sender alone, or None when it does not answer."""
+    echo), to the sender alone, or None when it does not answer. `route` is the id of the route that decided. `spread`
+    is the number of next hops that the frame goes to one of: at most one gets it, and only if it is a receiver."""
 
     receivers: frozenset[str]
     answer_mac: str | None
     reason: Reason
+    route: str | None = None
+    spread: int = 0
+
+    @property
+    def words(self) -> str:
+        """The reason, with the route that decided."""
+        return f"{self.reason} ({self.route})" if self.route else str(self.reason)
 
 
 class Reachability:
@@ -92,6 +103,7 @@ class Reachability:
 
     def __init__(self, intent: Intent) -> None:
         self._admission = Admission(intent)
+        self._forwarding = Forwarding(intent)
         self._ports = {port.id: port for port in intent.ports}
         self._members: dict[str, list[Port]] = defaultdict(list)
         for port in intent.ports:
@@ -115,6 +127,10 @@ class Reachability:
         if packet.eth_type == ETH_IPV4:
             return self._ipv4(sender, packet)
         return _dropped(Reason.PROTOCOL)
+
+    def returns(self, source: Port, target: Port) -> bool:
+        """Whether what the target sends to the source's address goes to the source, if it has a machine there."""
+        return source.subnet == target.subnet or self._forwarding.way(target.subnet, source.address).vpc == _vpc(source)
 
     def _arp(self, sender: Port, packet: Packet) -> Verdict:
         """Requests are answered whatever their Ethernet destination is: hosts refresh a neighbour by unicast ARP."""
@@ -158,7 +174,10 @@ class Reachability:
 
     def _routed(self, sender: Port, packet: Packet) -> Verdict:
         """Addresses are unique within a VPC. Every gateway of it answers for itself, whatever the TTL is."""
-        target = _vpc(sender), packet.ip_dst or ""
+        way = self._forwarding.way(sender.subnet, packet.ip_dst or "")
+        if way.vpc is None:
+            return self._to_next_hop(sender, packet, way)
+        target = way.vpc, packet.ip_dst or ""
         if target in self._gateways:
             if (packet.ip_proto, packet.icmp_type) == (ICMP, ECHO_REQUEST):
                 return Verdict(frozenset(), GATEWAY_MAC, Reason.ECHO_ANSWERED)
@@ -168,9 +187,21 @@ class Reachability:
             return _dropped(Reason.NO_ROUTE)
         if receiver is sender:
             return _dropped(Reason.TO_ITSELF)
-        if (DEFAULT_TTL if packet.ip_ttl is None else packet.ip_ttl) <= 1:
+        if _expires(packet):
             return _dropped(Reason.TTL_EXPIRED)
         return Verdict(frozenset({receiver.id}), None, Reason.ROUTED)
+
+    @staticmethod
+    def _to_next_hop(sender: Port, packet: Packet, way: Way) -> Verdict:
+        """A hop is handed the packet whatever its address is, but nobody gets what it sent itself."""
+        if not way.hops:
+            return replace(_dropped(Reason.BLACKHOLE), route=way.route)
+        others = frozenset(way.hops) - {sender.id}
+        if not others:
+            return replace(_dropped(Reason.TO_ITSELF), route=way.route)
+        if _expires(packet):
+            return _dropped(Reason.TTL_EXPIRED)
+        return Verdict(others, None, Reason.NEXT_HOP, way.route, len(way.hops) if len(way.hops) > 1 else 0)
 
 
 def may_reach(intent: Intent, packet: Packet) -> Verdict:
@@ -185,6 +216,10 @@ def is_group(mac: str) -> bool:
 
 def _vpc(port: Port) -> str:
     return port.subnet.rpartition(".")[0]
+
+
+def _expires(packet: Packet) -> bool:
+    return (DEFAULT_TTL if packet.ip_ttl is None else packet.ip_ttl) <= 1
 
 
 def _dropped(reason: Reason) -> Verdict:

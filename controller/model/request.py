@@ -19,6 +19,7 @@ class WantedSubnet:
     vpc: str
     name: str
     network: IPv4Network | None
+    route_table: str | None
     path: Path
 
     @property
@@ -81,6 +82,34 @@ class WantedRule:
 
 
 @dataclass(frozen=True, slots=True)
+class WantedRouteTable:
+    vpc: str
+    name: str
+    path: Path
+
+    @property
+    def id(self) -> str:
+        return f"{self.vpc}.{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class WantedRoute:
+    """A route of the table with the id `table`. `next_hops` are names inside the VPC; `targets` are the keys that say
+    where it leads, as they were given."""
+
+    table: str
+    name: str
+    destination: IPv4Network | None
+    next_hops: tuple[str, ...] | None
+    targets: tuple[str, ...]
+    path: Path
+
+    @property
+    def vpc(self) -> str:
+        return self.table.rpartition(".")[0]
+
+
+@dataclass(frozen=True, slots=True)
 class Request:
     """Everything under `tenants:` in the user's order; `vpcs` are (tenant, name). Where a VPC has groups, the default
     group is among them."""
@@ -91,6 +120,8 @@ class Request:
     instances: tuple[WantedInstance, ...]
     groups: tuple[WantedGroup, ...] = ()
     rules: tuple[WantedRule, ...] = ()
+    route_tables: tuple[WantedRouteTable, ...] = ()
+    routes: tuple[WantedRoute, ...] = ()
 
 
 def read_request(tenants: object) -> tuple[Request, list[Problem]]:
@@ -102,11 +133,13 @@ def read_request(tenants: object) -> tuple[Request, list[Problem]]:
     instances: list[WantedInstance] = []
     groups: list[WantedGroup] = []
     rules: list[WantedRule] = []
+    tables: list[WantedRouteTable] = []
+    routes: list[WantedRoute] = []
     for tenant, name, vpc in vpcs:
         path = (*ROOT, tenant, "vpcs", name)
         for subnet, body in vpc.get("subnets", {}).items():
             place = (*path, "subnets", subnet)
-            subnets.append(WantedSubnet(f"{tenant}.{name}", subnet, body.get("cidr"), place))
+            subnets.append(WantedSubnet(f"{tenant}.{name}", subnet, body.get("cidr"), body.get("route_table"), place))
         for instance, body in vpc.get("instances", {}).items():
             place = (*path, "instances", instance)
             given = {key: body.get(key) for key in ("subnet", "ip", "mac", "server", "anti_spoofing")}
@@ -115,8 +148,12 @@ def read_request(tenants: object) -> tuple[Request, list[Problem]]:
         for wanted, allowed in _groups(f"{tenant}.{name}", vpc.get("security_groups", {}), path):
             groups.append(wanted)
             rules += allowed
+        for table, led in _route_tables(f"{tenant}.{name}", vpc.get("route_tables", {}), path):
+            tables.append(table)
+            routes += led
     pairs = tuple((tenant, name) for tenant, name, _ in vpcs)
-    return Request(tuple(tree), pairs, tuple(subnets), tuple(instances), tuple(groups), tuple(rules)), problems
+    security, routing = (tuple(groups), tuple(rules)), (tuple(tables), tuple(routes))
+    return Request(tuple(tree), pairs, tuple(subnets), tuple(instances), *security, *routing), problems
 
 
 # As in the clouds: members of the default group reach one another, and may open connections to anybody.
@@ -137,3 +174,21 @@ def _groups(vpc: str, given: dict[str, Any], path: Path) -> Iterator[tuple[Wante
             WantedRule(group.id, rule, path=(*place, "rules", rule), **{key: said.get(key) for key in keys})
             for rule, said in body.get("rules", {}).items()
         ]
+
+
+TARGETS = ("next_hops", "target")  # keys of a route that say where it leads
+
+
+def _route_tables(vpc: str, given: dict[str, Any], path: Path) -> Iterator[tuple[WantedRouteTable, list[WantedRoute]]]:
+    """Every route table with its routes."""
+    for name, body in given.items():
+        place = (*path, "route_tables", name)
+        table = WantedRouteTable(vpc, name, place)
+        yield table, [
+            WantedRoute(
+                table.id, route, said.get("destination"),
+                None if said.get("next_hops") is None else tuple(said["next_hops"]),
+                tuple(key for key in TARGETS if key in said), (*place, "routes", route),
+            )
+            for route, said in body.get("routes", {}).items()
+        ]  # fmt: skip

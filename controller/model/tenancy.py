@@ -25,13 +25,14 @@ class Vpc:
 @dataclass(frozen=True, slots=True, order=True)
 class Subnet:
     """A broadcast domain of a VPC. `vni` (24 bits) is its name on the wire; `gateway` is the first usable address;
-    every chassis answers for it and routes what is sent to it."""
+    every chassis answers for it and routes what is sent to it, by the route table with the id `route_table` if any."""
 
     vpc: str
     name: str
     cidr: str
     gateway: str
     vni: int
+    route_table: str | None = None
 
     @property
     def id(self) -> str:

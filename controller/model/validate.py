@@ -13,9 +13,10 @@ from controller.model.encapsulation import MIN_TENANT_MTU, OVERHEAD_BYTES, VNI_C
 from controller.model.grammar import choose
 from controller.model.parts import Elsewhere
 from controller.model.problem import Problem
-from controller.model.request import ROOT, Request, WantedInstance, WantedSubnet, read_request
+from controller.model.request import ROOT, Request, WantedInstance, WantedRouteTable, WantedSubnet, read_request
 from controller.model.snapshot import Intent
 from controller.model.tenancy import Port
+from controller.model.validate_routing import check_routing
 from controller.model.validate_security import check_security
 
 _Block = tuple[str, int, int]  # VPC, prefix length, and that many first bits of the address
@@ -54,6 +55,7 @@ def check_request(
         *_held(request, present),
         *_full_subnets(request),
         *check_security(request),
+        *check_routing(request),
         *(() if servers is None else _unknown_servers(request, servers)),
     ]
 
@@ -97,8 +99,12 @@ def _networks(request: Request) -> Iterator[tuple[IPv4Network, WantedSubnet]]:
 
 
 def _names_taken(request: Request) -> Iterator[Problem]:
-    """Ids are joined names, so a subnet, a security group and an instance of one VPC cannot have the same."""
+    """Ids are joined names, so no two things of one VPC can have the same."""
     owners = {group.id: "security group" for group in request.groups}
+    for table in request.route_tables:
+        if table.id in owners:
+            yield _name_taken(table, owners[table.id])
+    owners |= {table.id: "route table" for table in request.route_tables}
     for subnet in request.subnets:
         if subnet.id in owners:
             yield _name_taken(subnet, owners[subnet.id])
@@ -108,7 +114,7 @@ def _names_taken(request: Request) -> Iterator[Problem]:
             yield _name_taken(instance, owners[instance.id])
 
 
-def _name_taken(one: WantedSubnet | WantedInstance, owner: str) -> Problem:
+def _name_taken(one: WantedSubnet | WantedInstance | WantedRouteTable, owner: str) -> Problem:
     message = f"the name {shown(one.name)} is already a {owner}'s"
     return Problem(one.path, message, "within a VPC every name is used once")
 

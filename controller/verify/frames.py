@@ -6,6 +6,7 @@ from controller.model.addresses import GATEWAY_MAC
 from controller.model.reachability import ARP_REQUEST, ECHO_REQUEST, ETH_ARP, ETH_IPV4, ICMP, Packet
 from controller.model.tenancy import Port
 
+UDP, UDP_PORT = 17, 7001
 BROADCAST_MAC = "ff:ff:ff:ff:ff:ff"
 SOURCE_PORT = 49152  # first of the dynamic ports (RFC 6335)
 
@@ -23,6 +24,12 @@ def ipv4(source: Port, target: Port, protocol: int, l4_dst: int | None) -> Packe
         l4_src=None if l4_dst is None else SOURCE_PORT,
         l4_dst=l4_dst,
     )
+
+
+def through_gateway(source: Port, address: str) -> Packet:
+    """UDP to an address that need be nobody's."""
+    packet = ipv4(source, source, UDP, UDP_PORT)
+    return replace(packet, eth_dst=GATEWAY_MAC, ip_dst=address)
 
 
 def echo(source: Port, target: Port, icmp_type: int = ECHO_REQUEST) -> Packet:

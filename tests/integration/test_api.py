@@ -83,6 +83,56 @@ def test_rules_that_make_no_sense_are_refused(http: httpx.Client) -> None:
     assert http.get(f"{PROD}/security_groups").json()["items"] == []
 
 
+def test_a_route_table_lives(http: httpx.Client) -> None:
+    way = "/v1/tenants/red/vpcs/way"
+    tables = f"{way}/route_tables"
+    vpc = {"subnets": {"web": {"cidr": "10.1.0.0/24"}}, "instances": {"web2": {"subnet": "web"}}}
+    everybody = http.get("/v1/export").json()["tenants"]
+    everybody["red"]["vpcs"]["way"] = vpc
+    assert http.post("/v1/apply", json={"tenants": everybody}).status_code == 200
+    wanted = {"any": {"destination": "0.0.0.0/0", "next_hops": ["web2", "later"]},
+              "hole": {"destination": "10.9.0.0/16", "target": "blackhole"}}
+    made = http.post(tables, json={"name": "edge", "routes": wanted})
+    assert made.status_code == 201 and made.json()["subnets"] == []
+    shown = {one["name"]: one for one in http.get(f"{way}/routes").json()["items"]}
+    assert {name: (one["state"], one["target"]) for name, one in shown.items()} == {
+        "any": ("active", "later, web2"), "hole": ("blackhole", "blackhole")
+    }  # fmt: skip
+    assert http.get(f"{way}/routes/red.way.edge.any").json() == shown["any"]
+    used = http.put(f"{way}/subnets/web", json={"cidr": "10.1.0.0/24", "route_table": "edge"})
+    assert used.json()["route_table"] == "edge" and http.get(f"{tables}/edge").json()["subnets"] == ["web"]
+    assert http.delete(f"{way}/instances/web2").status_code == 200
+    assert http.get(f"{way}/routes/red.way.edge.any").json()["state"] == "blackhole"
+    exported = http.get("/v1/export").json()
+    assert exported["tenants"]["red"]["vpcs"]["way"]["route_tables"]["edge"]["routes"]["hole"] == wanted["hole"]
+    assert http.post("/v1/apply", json=exported).json()["changed"] == 0
+    assert http.post(f"{way}/instances", json={"name": "later", "subnet": "web"}).status_code == 201
+    assert http.get(f"{way}/routes/red.way.edge.any").json()["state"] == "active"
+    less = http.put(f"{tables}/edge", json={"routes": {"hole": wanted["hole"] | {"destination": "10.8.0.0/16"}}})
+    assert less.json()["routes"]["hole"]["destination"] == "10.8.0.0/16" and len(less.json()["routes"]) == 1
+    assert less.json()["generation"] > made.json()["generation"]
+    problem(http.get(f"{way}/routes/red.way.edge.any"), 404)
+    assert "still used by web" in problem(http.delete(f"{tables}/edge"), 409)["detail"]
+    assert http.delete(f"{tables}/edge?cascade=true").status_code == 200
+    assert http.get(f"{way}/subnets/web").json()["route_table"] is None
+    assert http.get(f"{way}/routes").json()["items"] == []
+    assert http.delete(f"{way}?cascade=true").status_code == 200
+
+
+def test_routes_that_make_no_sense_are_refused(http: httpx.Client) -> None:
+    for route, path in (
+        ({"destination": "10.9.0.0/16"}, ["routes", "r"]),
+        ({"destination": "10.9.0.0/16", "next_hops": ["web1"], "target": "blackhole"}, ["routes", "r"]),
+        ({"destination": "10.9.0.1/16", "target": "blackhole"}, ["routes", "r", "destination"]),
+        ({"destination": "10.9.0.0/16", "next_hops": []}, ["routes", "r", "next_hops"]),
+        ({"destination": "10.9.0.0/16", "target": "heaven"}, ["routes", "r", "target"]),
+    ):
+        answer = problem(http.post(f"{PROD}/route_tables", json={"name": "edge", "routes": {"r": route}}), 422)
+        assert [each["path"] for each in answer["errors"]] == [path]
+    wrong = http.put(f"{PROD}/subnets/web", json={"cidr": "10.1.0.0/24", "route_table": "edge"})
+    assert [each["path"] for each in problem(wrong, 422)["errors"]] == [["route_table"]]
+
+
 def test_an_instance_lives(http: httpx.Client) -> None:
     made = http.post(f"{PROD}/instances", json={"name": "web3", "subnet": "web"})
     assert made.status_code == 201 and made.json()["ip"] == "10.1.0.4"

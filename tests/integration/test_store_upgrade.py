@@ -46,13 +46,22 @@ def convert(server: StoreServer, number: str) -> None:
     database.close()
 
 
-def convert_to_1_1_0(server: StoreServer) -> None:
-    """To the schema without security groups."""
-    schema = json.loads(SCHEMA.read_text()) | {"version": "1.1.0"}
-    tables = schema["tables"]
-    del tables["Security_Group"], tables["Security_Rule"]
-    for column in ("groups", "zone", "spoofing_allowed"):
-        del tables["Port"]["columns"][column]
+NEW = {  # version -> tables, and columns of others, that it has and the one before had not
+    "1.2.0": (("Security_Group", "Security_Rule"), {"Port": ("groups", "zone", "spoofing_allowed")}),
+    "1.3.0": (("Route_Table", "Route"), {"Subnet": ("route_table",)}),
+}
+
+
+def convert_back(server: StoreServer, number: str) -> None:
+    """To the schema with this version."""
+    schema = json.loads(SCHEMA.read_text()) | {"version": number}
+    for later, (tables, columns) in NEW.items():
+        if later > number:
+            for table in tables:
+                del schema["tables"][table]
+            for table, names in columns.items():
+                for name in names:
+                    del schema["tables"][table]["columns"][name]
     database = Database(server.remote, "Overclos_Northbound")
     database.convert(schema)
     database.close()
@@ -118,7 +127,7 @@ def test_the_backup_is_a_store_that_can_be_taken_back(server: StoreServer, tmp_p
 
 
 def test_a_store_from_before_security_groups_takes_its_first_one(server: StoreServer) -> None:
-    convert_to_1_1_0(server)
+    convert_back(server, "1.1.0")
     assert upgrade_served(server.remote)[:2] == ("1.1.0", version())
     present = contents(server).snapshot.intent
     assert {(port.groups, port.zone, port.spoofing_allowed) for port in present.ports} == {((), 0, False)}
@@ -156,3 +165,19 @@ def test_what_cannot_be_upgraded_is_refused_in_words_and_left(server: StoreServe
     assert run("upgrade", str(server.file), "--backup", "x")[0] == 1
     convert(server, version())
     assert contents(server).generation == 1
+
+
+def test_a_store_from_before_route_tables_takes_its_first_one(server: StoreServer) -> None:
+    convert_back(server, "1.2.0")
+    assert upgrade_served(server.remote)[:2] == ("1.2.0", version())
+    present = contents(server).snapshot.intent
+    assert {subnet.route_table for subnet in present.subnets} == {None}
+    wanted = document(present)
+    vpc = wanted["red"]["vpcs"]["prod"]
+    vpc["route_tables"] = {"edge": {"routes": {"any": {"destination": "0.0.0.0/0", "next_hops": ["w1"]}}}}
+    vpc["subnets"]["net0"]["route_table"] = "edge"
+    decided = allocate(wanted, [one.name for one in CHASSIS], present)
+    store = server.store()
+    store.edit(lambda found: (replace(found.snapshot, intent=decided), RECORD))
+    store.close()
+    assert contents(server).snapshot.intent == decided

@@ -1,11 +1,13 @@
 """Oracle 2: what the flows of all bridges do to any packet is what the policy says, `evaluate == may_reach`."""
 
+from collections.abc import Callable
 from dataclasses import replace
 
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from controller.compiler import program
+from controller.flows.action import Choose, Spread
 from controller.model.addresses import GATEWAY_MAC
 from controller.model.reachability import Packet, may_reach
 from controller.model.security import SecurityRule
@@ -24,7 +26,8 @@ def cases(draw: st.DrawFn) -> tuple[Intent, Packet]:
     intent = draw(intents().filter(lambda intent: intent.ports))
     sender = draw(st.sampled_from(intent.ports))
     macs = [port.mac for port in intent.ports] + ["02:de:ad:00:00:01"]
-    addresses = [port.address for port in intent.ports] + [subnet.gateway for subnet in intent.subnets] + ["10.9.9.9"]
+    addresses = [port.address for port in intent.ports] + [subnet.gateway for subnet in intent.subnets]
+    addresses += ["10.9.9.9", "10.9.1.1"]
     mostly = st.booleans() | st.just(True)
     own_mac = sender.mac if draw(mostly) else draw(st.sampled_from(macs))
     own_address = sender.address if draw(mostly) else draw(st.sampled_from(addresses))
@@ -58,15 +61,30 @@ def cases(draw: st.DrawFn) -> tuple[Intent, Packet]:
 def test_a_packet_reaches_whom_the_policy_says_and_nobody_else(case: tuple[Intent, Packet]) -> None:
     intent, packet = case
     world, observed = snapshot(intent), plug_all(intent)
-    verdict = may_reach(intent, packet)
-    arrival = Walk(world, observed, program.compile(world, observed)).overlay(packet)
-    assert arrival == Arrival(verdict.receivers, verdict.answer_mac), verdict.reason
+    verdict, built = may_reach(intent, packet), program.compile(world, observed)
+    slots = range(SLOTS if verdict.spread else 1)
+    arrivals = [Walk(world, observed, built, by_slot(slot)).overlay(packet) for slot in slots]
+    if verdict.spread:
+        assert all(len(one.receivers) <= 1 and one.answer_mac is None for one in arrivals)
+        assert frozenset().union(*(one.receivers for one in arrivals)) == verdict.receivers
+        if verdict.spread == len(verdict.receivers):
+            assert all(one.receivers for one in arrivals)
+    else:
+        expected = Arrival(verdict.receivers, verdict.answer_mac)
+        assert arrivals == [expected], verdict.reason
+
+
+SLOTS = 4 * 3  # of the most next hops that a route of `intents` has
+
+
+def by_slot(slot: int) -> Callable[[Spread | Choose], int]:
+    return lambda choice: slot % choice.size if isinstance(choice, Choose) else choice.members[0]
 
 
 @st.composite
 def openings(draw: st.DrawFn) -> tuple[Intent, Port, Port, Packet]:
-    """An honest packet that opens a connection between two ports of a VPC."""
-    intent = draw(intents().filter(lambda intent: len(intent.ports) >= 2))
+    """An honest packet that opens a connection between two ports of a VPC without routes that lead elsewhere."""
+    intent = replace(draw(intents().filter(lambda intent: len(intent.ports) >= 2)), routes=())
     sender = draw(st.sampled_from(intent.ports))
     others = [port for port in intent.ports if port is not sender and _vpc(port) == _vpc(sender)]
     assume(others)

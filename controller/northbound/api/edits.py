@@ -11,7 +11,7 @@ from http import HTTPStatus
 from typing import Any
 
 from controller.model.allocate import allocate
-from controller.model.document import document
+from controller.model.document import OPTIONAL, document
 from controller.model.order import natural
 from controller.model.parts import elsewhere, part, with_part
 from controller.model.problem import InvalidIntent, Path, Problem
@@ -23,7 +23,7 @@ from controller.northbound.api.views import Names
 from controller.northbound.store import Contents
 
 Fields = Mapping[str, Any]
-Members = dict[str, dict[str, Fields]]  # "subnets", "security_groups" or "instances" -> name -> what is said of it
+Members = dict[str, dict[str, Fields]]  # "subnets", "instances", ... -> name -> what is said of it
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,8 +81,8 @@ def remove(contents: Contents, kind: str, names: Names, cascade: bool) -> Snapsh
     if kind == "vpcs":
         identifier = f"{tenant}.{names['vpc']}"
         inside = part(intent, identifier)
-        groups = (one.id for one in inside.security_groups)
-        members = [*(one.id for one in inside.instances), *(one.id for one in inside.subnets), *groups]
+        parts = (inside.instances, inside.subnets, inside.security_groups, inside.route_tables)
+        members = [one.id for things in parts for one in things]
         _refuse_used(f"VPC {identifier}", members, cascade)
         return _with_intent(contents, with_part(intent, identifier, Intent()))
     name = names[kind.removesuffix("s")]
@@ -98,6 +98,8 @@ def remove(contents: Contents, kind: str, names: Names, cascade: bool) -> Snapsh
                 del members["instances"][user]
         if kind == "security_groups":
             _drop_group(members, name, cascade)
+        if kind == "route_tables":
+            _drop_route_table(members, name, cascade)
 
     return _in_vpc(contents, names, drop, {})
 
@@ -121,13 +123,22 @@ def _drop_group(members: Members, name: str, cascade: bool) -> None:
         members["security_groups"][group] = {**members["security_groups"][group], "rules": left}
 
 
+def _drop_route_table(members: Members, name: str, cascade: bool) -> None:
+    """Leaves its subnets without one."""
+    users = [user for user, fields in members["subnets"].items() if fields.get("route_table") == name]
+    _refuse_used(f"route table {name}", users, cascade)
+    for user in users:
+        members["subnets"][user] = {key: said for key, said in members["subnets"][user].items() if key != "route_table"}
+
+
 def _in_vpc(contents: Contents, names: Names, edit: Callable[[Members], None], paths: Mapping[Any, Path]) -> Snapshot:
     tenant, vpc = names["tenant"], names["vpc"]
     whole, identifier = contents.snapshot.intent, f"{tenant}.{vpc}"
     present = part(whole, identifier)
     data = document(present)
     members = data[tenant]["vpcs"][vpc]
-    members.setdefault("security_groups", {})
+    for optional in OPTIONAL:
+        members.setdefault(optional, {})
     edit(members)
     servers = [chassis.name for chassis in contents.snapshot.chassis]
     try:

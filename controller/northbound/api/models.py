@@ -13,6 +13,7 @@ from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 from controller.model import addresses
 from controller.model.addresses import NotationError
+from controller.model.routing import NEXT_HOPS_PER_ROUTE
 from controller.model.security import GROUPS_PER_VPC
 from controller.northbound.api.roles import Role
 
@@ -69,6 +70,21 @@ class VpcBody(Body):
 
 class SubnetBody(Body):
     cidr: Cidr = Field(description="IPv4 network, unique within the VPC.")
+    route_table: Name | None = Field(None, description="Name of its route table; default: none.")
+
+
+class RouteBody(Body):
+    """Where what is for some addresses goes. It has exactly one of `next_hops` and `target`."""
+
+    destination: Remote = Field(description="Network of the addresses; the longest prefix decides.")
+    next_hops: Annotated[list[Name], Field(min_length=1, max_length=NEXT_HOPS_PER_ROUTE)] | None = Field(
+        None, description="Instances; each connection goes to one of those that are there."
+    )
+    target: Literal["blackhole"] | None = None
+
+
+class RouteTableBody(Body):
+    routes: Annotated[dict[Name, RouteBody], Field(max_length=MAX_ITEMS)] = Field({}, description="Its routes by name.")
 
 
 class RuleBody(Body):
@@ -115,6 +131,10 @@ class NewSubnet(Named, SubnetBody):
     pass
 
 
+class NewRouteTable(Named, RouteTableBody):
+    pass
+
+
 class NewSecurityGroup(Named, SecurityGroupBody):
     pass
 
@@ -147,6 +167,23 @@ class SubnetOut(Out):
     cidr: str
     gateway: str
     vni: int
+    route_table: str | None
+
+
+class RouteTableOut(Out, RouteTableBody):
+    name: str
+    vpc: str
+    subnets: list[str] = Field(description="Names of the subnets that use it.")
+
+
+class RouteOut(Out):
+    """A route, and what has become of it: `active`, or `blackhole` if it has no target that is there."""
+
+    name: str
+    table: str
+    destination: str
+    target: str = Field(description="Where it leads, in words.")
+    state: Literal["active", "blackhole"]
 
 
 class SecurityGroupOut(Out, SecurityGroupBody):

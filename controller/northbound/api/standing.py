@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from controller.model.parts import part
 from controller.model.realization import Realization
+from controller.model.routing import Route
 from controller.model.snapshot import Intent
 from controller.northbound.api.models import Status
 from controller.northbound.store import Contents
@@ -123,6 +124,22 @@ class Part:
             of_rule = self._standing(rule.id, self._floors[_above(rule.group)])
             standings[rule.group] = worse(standings[rule.group], of_rule)
         yield from standings.items()
+
+    def routes(self) -> Iterator[tuple[str, Standing]]:
+        for route in self.intent.routes:
+            yield route.id, self._standing(route.id, self._floors[_above(route.table)])
+
+    def route_tables(self) -> Iterator[tuple[str, Standing]]:
+        """A route table is as far as its routes are."""
+        standings = {one.id: self._standing(one.id, self._floors[one.vpc]) for one in self.intent.route_tables}
+        of_routes = dict(self.routes())
+        for route in self.intent.routes:
+            standings[route.table] = worse(standings[route.table], of_routes[route.id])
+        yield from standings.items()
+
+    def leads(self, route: Route) -> bool:
+        """Whether there is a next hop, plugged."""
+        return any(name.rpartition(".")[0] in self.servers and name not in self._unplugged for name in route.next_hops)
 
     def instances(self) -> Iterator[tuple[str, Standing]]:
         """An instance is as far as its ports are."""

@@ -28,7 +28,7 @@ def probe(kind: Kind, source: str, target: str) -> Probe:
 
 def test_every_ordered_pair_and_every_kind_once() -> None:
     pairs = {(source, target) for source in PORTS for target in PORTS if source != target}
-    wanted = [(kind, *pair) for pair in pairs for kind in set(Kind) - {*LIES, Kind.RULE}]
+    wanted = [(kind, *pair) for pair in pairs for kind in set(Kind) - {*LIES, Kind.RULE, Kind.ROUTE}]
     assert Counter((one.kind, one.source, one.target) for one in PROBES if one.kind not in LIES) == Counter(wanted)
     assert Counter((one.kind, one.source) for one in PROBES if one.kind in LIES) == Counter(
         (kind, source) for kind in LIES for source in PORTS
@@ -173,3 +173,22 @@ def test_every_rule_is_tried_where_it_begins_and_ends() -> None:
         ("ci", 7000): Reason.NOT_ALLOWED_IN,
     }
     assert {one.expect.reason for one in rules if one.packet.icmp_type == 13} == {Reason.DELIVERED}
+
+
+def test_every_route_is_tried_at_its_edges() -> None:
+    routers = load(EXAMPLE.with_name("routers.yaml")).data["tenants"]
+    probes = matrix(allocate(routers, SERVERS), VTEPS)
+    tried = {one.packet.ip_dst: (one.expect.words, one.expect.spread) for one in probes if one.kind is Kind.ROUTE}
+    edge = "red.prod.edge"
+    assert tried == {
+        "1.0.0.0": (f"sent to a next hop ({edge}.any)", 0),
+        "223.255.255.255": (f"sent to a next hop ({edge}.any)", 0),
+        "198.51.99.255": (f"sent to a next hop ({edge}.any)", 0),
+        "198.51.100.0": (f"sent to a next hop ({edge}.partner)", 2),
+        "198.51.100.255": (f"sent to a next hop ({edge}.partner)", 2),
+        "198.51.101.0": (f"sent to a next hop ({edge}.any)", 0),
+        "192.167.255.255": (f"sent to a next hop ({edge}.any)", 0),
+        "192.168.0.0": (f"dropped by a route ({edge}.never)", 0),
+        "192.168.255.255": (f"dropped by a route ({edge}.never)", 0),
+        "192.169.0.0": (f"sent to a next hop ({edge}.any)", 0),
+    }
