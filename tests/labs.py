@@ -39,6 +39,8 @@ def _vpcs(draw: st.DrawFn) -> dict[str, Any]:
             instances[name] = {"subnet": subnet, **{key: fixed[key] for key in sorted(kept)}}
     vpc: dict[str, Any] = {"subnets": subnets, "instances": instances}
     if draw(st.booleans()):
+        vpc["peerings"] = {name: {"peer": f"{name}.there"} for name in draw(st.sets(st.sampled_from(["p-1", "p-2"])))}
+    if draw(st.booleans()):
         vpc["route_tables"] = {name: {"routes": draw(_routes(sorted(instances)))} for name in draw(_tables)}
         for subnet in subnets.values():
             if vpc["route_tables"] and draw(st.booleans()):
@@ -62,7 +64,8 @@ def _routes(draw: st.DrawFn, instances: list[str]) -> dict[str, Any]:
     found = {}
     for network in draw(st.lists(st.sampled_from(networks), unique=True, max_size=3)):
         hops = draw(st.lists(st.sampled_from([*instances, "gone"]), unique=True, max_size=3))
-        target: dict[str, Any] = {"next_hops": hops} if hops else {"target": "blackhole"}
+        nowhere = draw(st.sampled_from([{"target": "blackhole"}, {"peering": "p-1"}]))
+        target: dict[str, Any] = {"next_hops": hops} if hops else nowhere
         found[f"r{len(found)}"] = {"destination": network, **target}
     return found
 

@@ -1,11 +1,13 @@
 """Snapshots for tests of the compiler: a fixed small one, and hypothesis strategies of random ones."""
 
 from dataclasses import replace
+from ipaddress import IPv4Network
 
 from hypothesis import strategies as st
 
 from controller.compiler.program import Program
 from controller.model.fabric import Attachment, Fabric, Link, Switch
+from controller.model.peering import Peering
 from controller.model.placement import Chassis, Observed
 from controller.model.routing import Route, RouteTable
 from controller.model.security import SecurityGroup, SecurityRule
@@ -72,6 +74,22 @@ def with_routes(intent: Intent) -> Intent:
     return replace(intent, subnets=subnets, route_tables=(table,), routes=routes)
 
 
+def with_peering(intent: Intent) -> Intent:
+    """Red and blue, with addresses of their own, peered by the word of both; each first subnet has a route across, and
+    red another one that leads nowhere."""
+    intent = apart(intent)
+    tables = RouteTable("red.prod", "edge"), RouteTable("blue.prod", "edge")
+    peerings = Peering("red.prod", "to-blue", "blue.prod"), Peering("blue.prod", "to-red", "red.prod")
+    routes = (
+        Route(tables[0].id, "blue", "10.2.0.0/16", (), "red.prod.to-blue"),
+        Route(tables[0].id, "gone", "10.3.0.0/16", (), "red.prod.to-green"),
+        Route(tables[1].id, "red", "10.1.0.0/16", (), "blue.prod.to-red"),
+    )
+    users = {f"{table.vpc}.net0": table.id for table in tables}
+    subnets = tuple(replace(one, route_table=users.get(one.id)) for one in intent.subnets)
+    return replace(intent, subnets=subnets, route_tables=tables, routes=routes, peerings=peerings)
+
+
 def intent_of(tenants: list[tuple[str, int, list[int]]]) -> Intent:
     """(name, number of subnets, server index of each instance): instances go round the subnets in turn."""
     parts: tuple[list, ...] = ([], [], [], [], [])
@@ -109,7 +127,63 @@ def intents(draw: st.DrawFn) -> Intent:
             intent = _with_groups(draw, intent, vpc.id)
         if draw(st.booleans()):
             intent = _with_routes(draw, intent, vpc.id)
-    return intent
+    return _with_peerings(draw, apart(intent)) if len(names) > 1 and draw(st.booleans()) else intent
+
+
+def apart(intent: Intent) -> Intent:
+    """The intent with addresses of its own for each VPC: 10.1.0.0/16 is the first one's, 10.2.0.0/16 the next."""
+    places = {vpc.id: number for number, vpc in enumerate(intent.vpcs, 1)}
+
+    def moved(address: str, vpc: str) -> str:
+        return address.replace("10.1.", f"10.{places[vpc]}.", 1)
+
+    subnets = tuple(
+        replace(one, cidr=moved(one.cidr, one.vpc), gateway=moved(one.gateway, one.vpc)) for one in intent.subnets
+    )
+    ports = tuple(replace(port, address=moved(port.address, _vpc_of(port))) for port in intent.ports)
+    return replace(intent, subnets=subnets, ports=ports)
+
+
+def _vpc_of(port: Port) -> str:
+    return port.subnet.rpartition(".")[0]
+
+
+@st.composite
+def peered(draw: st.DrawFn) -> Intent:
+    """Three tenants with VPCs that have groups and route tables, of which some are peered, or say so."""
+    places = st.lists(st.integers(0, SERVERS - 1), min_size=1, max_size=3)
+    intent = apart(intent_of([(name, draw(st.integers(1, 2)), draw(places)) for name in ("red", "blue", "green")]))
+    for vpc in intent.vpcs:
+        intent = _with_routes(draw, intent, vpc.id)
+        if draw(st.booleans()):
+            intent = _with_groups(draw, intent, vpc.id)
+    return _with_peerings(draw, intent)
+
+
+def _with_peerings(draw: st.DrawFn, intent: Intent) -> Intent:
+    """Most VPCs say that they are peered with most others, routes lead there, and rules speak of groups there."""
+    names = [vpc.id for vpc in intent.vpcs]
+    pairs = [(one, other) for one in names for other in names if one != other]
+    said = tuple(Peering(one, f"to-{other.split('.')[0]}", other) for one, other in pairs if draw(st.integers(0, 4)))
+    routes = {route.id: route for route in intent.routes}
+    for table in intent.route_tables:
+        others = [one.id for one in said if one.vpc == table.vpc] + [f"{table.vpc}.gone"]
+        for number in range(draw(st.integers(0, 2))):
+            destination = f"10.{draw(st.integers(1, 3))}.0.0/{draw(st.sampled_from([12, 15, 16, 25]))}"
+            destination = str(IPv4Network(destination, strict=False))
+            route = Route(table.id, f"p{number}", destination, (), draw(st.sampled_from(others)))
+            if not any((one.table, one.destination) == (table.id, destination) for one in routes.values()):
+                routes[route.id] = route
+    groups = [group.id for group in intent.security_groups] + ["red.prod.gone", "blue.prod.gone"]
+    rules = tuple(_across(draw, rule, groups) if draw(st.booleans()) else rule for rule in intent.security_rules)
+    return replace(intent, peerings=said, routes=tuple(routes.values()), security_rules=rules)
+
+
+def _across(draw: st.DrawFn, rule: SecurityRule, groups: list[str]) -> SecurityRule:
+    """The rule about a group of another VPC, one that is there or not."""
+    vpc = rule.group.rpartition(".")[0]
+    others = [name for name in groups if name.rpartition(".")[0] != vpc]
+    return replace(rule, cidr=None, peers=None, across=draw(st.sampled_from(others)))
 
 
 DESTINATIONS = ["0.0.0.0/0", "10.0.0.0/8", "10.1.0.0/24", "10.1.0.0/28", "10.1.0.10/32", "10.9.0.0/16", "10.9.9.0/24"]

@@ -1,8 +1,9 @@
 """Distributed routing, first step: a packet for the gateway's MAC goes on in the subnet that has its destination, or
 where the subnet's route table leads it.
 
-This and `next_hop` are the only places behind the first table that write the label, and they lead from a subnet of a
-VPC to one of the same VPC only. The tunnel then carries the VNI of the subnet that the packet goes on in.
+This, `next_hop` and `peered` are the only places behind the first table that write the label, and they lead from a
+subnet of a VPC to one of the same VPC, or of one that it is peered with by the word of both, and nowhere else. The
+tunnel then carries the VNI of the subnet that the packet goes on in.
 """
 
 from collections.abc import Iterator
@@ -19,7 +20,7 @@ from controller.flows.match import match
 from controller.model.addresses import GATEWAY_MAC
 from controller.pipeline.fields import NETWORK, SLOT
 from controller.pipeline.headers import IPV4
-from controller.pipeline.tables import GATEWAY, NEIGHBOUR, NEXT_HOP_INSTANCE
+from controller.pipeline.tables import GATEWAY, NEIGHBOUR, NEXT_HOP_INSTANCE, PEERED
 
 
 class Connected(NamedTuple):
@@ -64,3 +65,6 @@ def _onward(lead: Lead) -> Iterator[Action]:
         yield Choose(lead.basis, len(lead.hops), bits(SLOT.name))
     if lead.hops:
         yield goto(NEXT_HOP_INSTANCE)
+    if lead.peer:
+        yield load(NETWORK.name, lead.peer)
+        yield goto(PEERED)

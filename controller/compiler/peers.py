@@ -27,8 +27,8 @@ SCOPES = (SecurityScope,)
 
 
 def select(scope: SecurityScope) -> Iterator[Selected]:
-    spoken_of = {rule.peers for group in scope.groups for rule in group.rules if rule.peers is not None}
-    mask = sum(1 << scope.bits[name] for name in spoken_of)
+    spoken_of = {rule.peers or rule.across for group in scope.groups for rule in group.rules}
+    mask = sum(1 << scope.bits[name] for name in spoken_of if name is not None)
     for port, groups in scope.members:
         if groups & mask:
             yield port.id, scope.where, Peer(scope.vpc, port.address, groups & mask, port.id)

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from controller.compiler import (bridges, classify, connections, deliver, forward, from_port, gateway, neighbour,
-                                 next_hop, peers, port_security, resolve, security_rules, underlay)
+                                 next_hop, peered, peers, port_security, resolve, security_rules, underlay)
 from controller.compiler.engine import Engine
 from controller.compiler.unit import Concern
 from controller.compiler.world import World
@@ -16,7 +16,7 @@ from controller.pipeline.tables import PIPELINES
 
 CONCERNS: tuple[Concern, ...] = (
     bridges, underlay, classify, port_security, resolve, from_port, peers, security_rules, connections, gateway,
-    next_hop, neighbour, forward, deliver,
+    next_hop, peered, neighbour, forward, deliver,
 )  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""Route tables as the compiler sees them: for each subnet, which prefixes lead to which instances.
+"""Route tables as the compiler sees them: for each subnet, which prefixes lead to which instances or VPCs.
 
 What decides is settled here: a route to exactly a subnet of the VPC is overruled by that subnet, and is left out. All
 others are told apart by the length of their prefixes.
@@ -22,12 +22,14 @@ class Hop(NamedTuple):
 
 class Lead(NamedTuple):
     """What a route does: hands packets to one of `hops` by the slot that their connection falls to, to the only one
-    where there is but one, or drops them where there is none. `basis` is of the hash."""
+    where there is but one, or drops them where there is none. `basis` is of the hash. Across a peering there are no
+    hops: `peer` is the number of the other VPC, or 0."""
 
     route: str
     destination: str
     hops: tuple[Hop, ...]
     basis: int
+    peer: int = 0
 
 
 class Led(NamedTuple):
@@ -52,13 +54,17 @@ class RoutesScope(NamedTuple):
 
 
 def routes_scope(
-    subnets: Mapping[Subnet, Where], tables: Mapping[str, Iterable[Route]], plugged: Mapping[str, tuple[Port, int]]
+    subnets: Mapping[Subnet, Where],
+    tables: Mapping[str, Iterable[Route]],
+    plugged: Mapping[str, tuple[Port, int]],
+    peers: Mapping[str, int],
 ) -> RoutesScope:
     """`subnets` and the br-ints with members of each, all of a VPC's; `tables`: route table -> its routes; `plugged`:
-    port id -> port and VNI, of the ports of the VPC that are plugged."""
+    port id -> port and VNI, of the ports of the VPC that are plugged; `peers`: peering id -> number of
+    the other VPC, of those that are active."""
     own = {subnet.cidr for subnet in subnets}
     leads = {
-        table: tuple(_lead(route, plugged) for route in sorted(routes, key=_name) if route.destination not in own)
+        table: tuple(_lead(one, plugged, peers) for one in sorted(routes, key=_name) if one.destination not in own)
         for table, routes in tables.items()
     }
     users = ((one.vni, one.route_table, where) for one, where in subnets.items() if one.route_table in leads)
@@ -69,7 +75,9 @@ def _name(route: Route) -> str:
     return route.id
 
 
-def _lead(route: Route, plugged: Mapping[str, tuple[Port, int]]) -> Lead:
+def _lead(route: Route, plugged: Mapping[str, tuple[Port, int]], peers: Mapping[str, int]) -> Lead:
+    if route.peering is not None:
+        return Lead(route.id, route.destination, (), 0, peers.get(route.peering, 0))
     hops = [Hop(plugged[name][1], plugged[name][0].mac) if name in plugged else None for name in route.next_hops]
     return Lead(route.id, route.destination, slots(hops), _basis(route.next_hops))
 

@@ -10,8 +10,10 @@ from operator import attrgetter
 from typing import NamedTuple
 
 from controller.compiler.index import Index
+from controller.compiler.peered import PeeredScope
+from controller.compiler.peerings import Peerings
 from controller.compiler.routes import RoutesScope, routes_scope
-from controller.compiler.security import Filter, SecurityScope, filters, security
+from controller.compiler.security import Filter, SecurityScope, across, filters, security
 from controller.compiler.unit import Where
 from controller.compiler.vpc import VpcScope
 from controller.model.difference import Difference, difference
@@ -52,7 +54,8 @@ class Member(NamedTuple):
 class SubnetScope(NamedTuple):
     """A subnet, its members, and the chassis that have to do with it, in the order of their names.
 
-    present: those with members. reach: those with members of the VPC, all of which may send into the subnet.
+    present: those with members. reach: those with members of the VPC or of one that is peered with it, all of which
+    may send into the subnet.
     receivers, senders: the VXLAN ports of the two. filters: port id -> how those of its ports are judged that have
     security groups.
     """
@@ -72,7 +75,7 @@ class SubnetScope(NamedTuple):
                 yield port, chassis, ofport
 
 
-Scope = FabricScope | ChassisScope | SubnetScope | VpcScope | SecurityScope | RoutesScope
+Scope = FabricScope | ChassisScope | SubnetScope | VpcScope | SecurityScope | RoutesScope | PeeredScope
 
 
 def dpids(chassis: Iterable[Chassis]) -> Where:
@@ -104,12 +107,14 @@ class World:
         self._rules: Index[SecurityRule] = Index("security_rule", attrgetter("group"))
         self._tables: Index[RouteTable] = Index("route_table", attrgetter("vpc"))
         self._routes: Index[Route] = Index("route", attrgetter("table"))
+        self._peerings = Peerings()
         self._scopes: dict[str, Scope] = {}
 
     def update(self, snapshot: Snapshot, observed: Observed) -> Mapping[str, Scope | None]:
         """Every scope that is other than it was, by its key; None for one that is gone."""
         change = difference(self._snapshot, snapshot, _INDEXED)
         vpcs = {*self._follow(change, snapshot), *self._replugged(observed)}
+        vpcs |= {peer for vpc in vpcs for peer in self._peerings.of(vpc).values()}
         self._snapshot, self._observed = snapshot, observed
         found: dict[str, Scope | None] = {f"chassis/{chassis.name}": None for chassis in change.olds("chassis")}
         found |= self._physical()
@@ -132,6 +137,7 @@ class World:
         """Brings the indexes up to date; gives the VPCs that may be other than before."""
         for of_vpc in (self._subnets, self._instances, self._groups, self._tables):
             yield from of_vpc.follow(change)
+        yield from self._peerings.follow(change)
         for of_part in (self._ports, self._rules, self._routes):
             yield from map(_vpc_of, of_part.follow(change))
         if change.olds("chassis") or change.news("chassis"):
@@ -152,40 +158,42 @@ class World:
         members = {subnet.id: tuple(self._members(subnet.id)) for subnet in subnets}
         present = {subnet.id: _of_members(members[subnet.id]) for subnet in subnets}
         everybody = tuple(chain.from_iterable(members.values()))
-        reach = _of_members(everybody)
+        peers = self._peerings.of(key)
+        across_it = (self._members(one.id) for peer in peers.values() for one in self._subnets.of(peer))
+        visitors = tuple(chain.from_iterable(across_it))
+        reach = _of_members((*everybody, *visitors))
         senders = _tunnels(reach)
         judged = filters(_label(subnets), self._groups.of(key), (member.port for member in everybody))
         for subnet in subnets:
             inside, own = members[subnet.id], present[subnet.id]
             yield subnet.id, SubnetScope(subnet, inside, own, reach, _tunnels(own), senders, _among(inside, judged))
-        yield key, VpcScope(tuple((one, dpids(present[one.id])) for one in subnets)) if subnets else None
-        yield f"{key}/security", self._security(key, everybody, judged, dpids(reach)) if judged else None
-        yield f"{key}/routes", self._led(key, subnets, members, present)
+        placed = {one: dpids(present[one.id]) for one in subnets}
+        yield key, VpcScope(tuple(placed.items())) if subnets else None
+        yield f"{key}/security", self._security(key, everybody, judged, visitors) if judged else None
+        yield f"{key}/routes", self._led(key, placed, everybody, peers)
+        guests = dpids(_of_members(visitors))
+        yield f"{key}/peered", PeeredScope(_label(subnets), subnets, guests) if subnets and guests else None
 
     def _security(
-        self, vpc: str, members: Iterable[Member], judged: Mapping[str, Filter], where: Where
+        self, vpc: str, members: Iterable[Member], judged: Mapping[str, Filter], visitors: Iterable[Member]
     ) -> SecurityScope:
         groups = {group: self._rules_of(group) for group in self._groups.of(vpc)}
         placed = ((member.port, member.chassis.int_dpid) for member in members)
-        return security(groups, placed, judged, _label(self._subnets.of(vpc)), where)
+        scope = security(groups, placed, judged, _label(self._subnets.of(vpc)), dpids(_of_members(members)))
+        return across(scope, (member.port for member in visitors))
 
     def _led(
-        self,
-        vpc: str,
-        subnets: Iterable[Subnet],
-        members: Mapping[str, tuple[Member, ...]],
-        present: Mapping[str, tuple[Chassis, ...]],
+        self, vpc: str, placed: Mapping[Subnet, Where], members: Iterable[Member], peers: Mapping[str, str]
     ) -> RoutesScope | None:
         tables = {table.id: self._routes.of(table.id) for table in self._tables.of(vpc)}
-        if not tables or not subnets:
+        if not tables or not placed:
             return None
+        vnis = {subnet.id: subnet.vni for subnet in placed}
         plugged = {
-            member.port.id: (member.port, subnet.vni)
-            for subnet in subnets
-            for member in members[subnet.id]
-            if member.ofport is not None
+            member.port.id: (member.port, vnis[member.port.subnet]) for member in members if member.ofport is not None
         }
-        return routes_scope({one: dpids(present[one.id]) for one in subnets}, tables, plugged)
+        numbers = {peering: _label(self._subnets.of(other)) for peering, other in peers.items()}
+        return routes_scope(placed, tables, plugged, numbers)
 
     def _rules_of(self, group: SecurityGroup) -> tuple[SecurityRule, ...]:
         return tuple(sorted(self._rules.of(group.id), key=attrgetter("id")))

@@ -5,6 +5,8 @@ import re
 from ipaddress import IPv4Address, IPv4Network
 
 LABEL = r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?"
+VPC_ID = rf"{LABEL}\.{LABEL}"
+GROUP = rf"{LABEL}(\.{LABEL}\.{LABEL})?"
 ADDRESS = r"[0-9]{1,3}(\.[0-9]{1,3}){3}"
 CIDR = ADDRESS + r"/([0-9]|[12][0-9]|3[0-2])"
 PORTS = r"[0-9]{1,5}(-[0-9]{1,5})?"
@@ -38,6 +40,21 @@ def label(text: str) -> str:
     advice = f"for example {suggestion!r}; " if suggestion else ""
     hint = f"{advice}lower-case letters, digits and '-' inside, 1 to 63 characters"
     raise NotationError(f"{shown(text)} is not a DNS label", hint)
+
+
+def vpc_id(text: str) -> str:
+    """The id of a VPC: the names of tenant and VPC, joined by a dot."""
+    if not re.fullmatch(VPC_ID, text):
+        raise NotationError(f"{shown(text)} is not the id of a VPC", "tenant and VPC, as in blue.shop")
+    return text
+
+
+def group(text: str) -> str:
+    """A security group: its name, or its id if it is another VPC's."""
+    if not re.fullmatch(GROUP, text):
+        hint = "its name, as in web-servers, or across a peering its id, as in blue.shop.web-servers"
+        raise NotationError(f"{shown(text)} is not a security group", hint)
+    return text
 
 
 def address(text: str) -> IPv4Address:

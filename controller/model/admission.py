@@ -7,6 +7,7 @@ from collections import defaultdict
 from ipaddress import IPv4Address, IPv4Network
 from typing import Protocol
 
+from controller.model.peering import consented
 from controller.model.security import ANY, FROM_PORT, ICMP, PROTOCOLS, TO_PORT, SecurityRule, port_range
 from controller.model.snapshot import Intent
 from controller.model.tenancy import Port
@@ -36,6 +37,7 @@ class Admission:
         self._rules: dict[tuple[str, str], list[SecurityRule]] = defaultdict(list)
         for rule in intent.security_rules:
             self._rules[rule.group, rule.direction].append(rule)
+        self._joined = consented(intent.peerings)
         self._groups = {(_vpc(port), port.address): port.groups for port in intent.ports}
 
     def may_send(self, port: Port, packet: Opening) -> bool:
@@ -59,6 +61,9 @@ class Admission:
 
     def _covers(self, rule: SecurityRule, vpc: str, peer: str) -> bool:
         """Whether the rule is about a peer with this address. A group's members are known by their addresses."""
+        if rule.across is not None:
+            other = rule.across.rpartition(".")[0]
+            return other in self._joined.get(vpc, ()) and rule.across in self._groups.get((other, peer), ())
         if rule.peers is not None:
             return rule.peers in self._groups.get((vpc, peer), ())
         return rule.cidr is None or (peer != "" and IPv4Address(peer) in IPv4Network(rule.cidr))

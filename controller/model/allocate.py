@@ -20,6 +20,7 @@ from controller.model.addresses import gateway
 from controller.model.encapsulation import VNI_BITS
 from controller.model.order import natural
 from controller.model.parts import Elsewhere
+from controller.model.peering import Peering
 from controller.model.problem import InvalidIntent, Path, Problem
 from controller.model.request import (
     Request, WantedGroup, WantedInstance, WantedRoute, WantedRule, WantedSubnet, read_request,
@@ -34,7 +35,7 @@ PORT_NAME = "eth0"
 MADE_MACS = 0x02_80_00_00_00_00  # locally administered, and apart from the fabric's 02:00 + IPv4 address
 MADE_MAC_BITS = 39
 ZONE_BITS = 16
-Thing = TypeVar("Thing", Tenant, Vpc, SecurityRule, RouteTable, Route)
+Thing = TypeVar("Thing", Tenant, Vpc, SecurityRule, RouteTable, Route, Peering)
 
 
 def allocate(
@@ -85,6 +86,7 @@ def _as_said(request: Request) -> Intent:
         security_rules=_in_order(map(_rule, request.rules)),
         route_tables=_in_order(RouteTable(one.vpc, one.name) for one in request.route_tables),
         routes=_in_order(map(_route, request.routes)),
+        peerings=_in_order(Peering(one.vpc, one.name, one.peer or "") for one in request.peerings),
     )
 
 
@@ -135,13 +137,15 @@ def _rule(one: WantedRule) -> SecurityRule:
     assert one.direction is not None  # check_request has seen to it
     cidr = None if one.cidr is None else str(one.cidr)
     peers = None if one.peers is None else f"{one.vpc}.{one.peers}"
-    return SecurityRule(one.group, one.name, one.direction, one.protocol or ANY, one.ports, one.icmp_type, cidr, peers)
+    whom = cidr, peers, one.across
+    return SecurityRule(one.group, one.name, one.direction, one.protocol or ANY, one.ports, one.icmp_type, *whom)
 
 
 def _route(wanted: WantedRoute) -> Route:
     """A next hop is the port of the instance, whether there is such an instance or not."""
     hops = tuple(sorted(f"{wanted.vpc}.{name}.{PORT_NAME}" for name in wanted.next_hops or ()))
-    return Route(wanted.table, wanted.name, str(wanted.destination), hops)
+    peering = wanted.peering and f"{wanted.vpc}.{wanted.peering}"
+    return Route(wanted.table, wanted.name, str(wanted.destination), hops, peering)
 
 
 def _zones(

@@ -6,7 +6,7 @@ from controller.model.routing import BLACKHOLE, Route
 from controller.model.security import OFF, SecurityRule
 from controller.model.snapshot import Intent
 
-OPTIONAL = ("security_groups", "route_tables")  # left out of a VPC that has none
+OPTIONAL = ("security_groups", "route_tables", "peerings")  # left out of a VPC that has none
 
 
 def document(intent: Intent) -> dict[str, Any]:
@@ -25,11 +25,7 @@ def document(intent: Intent) -> dict[str, Any]:
         vpcs[group.vpc]["security_groups"][group.name] = groups[group.id]
     for rule in intent.security_rules:
         groups[rule.group]["rules"][rule.name] = _rule(rule)
-    tables: dict[str, Any] = {}
-    for table in intent.route_tables:
-        tables[table.id] = vpcs[table.vpc]["route_tables"][table.name] = {"routes": {}}
-    for route in intent.routes:
-        tables[route.table]["routes"][route.name] = _route(route)
+    _add_routing(vpcs, intent)
     ports = {port.instance: port for port in intent.ports}
     for instance in intent.instances:
         port = ports[instance.id]
@@ -51,7 +47,19 @@ def document(intent: Intent) -> dict[str, Any]:
     return tenants
 
 
+def _add_routing(vpcs: dict[str, Any], intent: Intent) -> None:
+    tables: dict[str, Any] = {}
+    for table in intent.route_tables:
+        tables[table.id] = vpcs[table.vpc]["route_tables"][table.name] = {"routes": {}}
+    for route in intent.routes:
+        tables[route.table]["routes"][route.name] = _route(route)
+    for peering in intent.peerings:
+        vpcs[peering.vpc]["peerings"][peering.name] = {"peer": peering.peer}
+
+
 def _route(route: Route) -> dict[str, Any]:
+    if route.peering is not None:
+        return {"destination": route.destination, "peering": route.peering.rpartition(".")[2]}
     if not route.next_hops:
         return {"destination": route.destination, "target": BLACKHOLE}
     return {"destination": route.destination, "next_hops": [name.split(".")[2] for name in route.next_hops]}
@@ -60,7 +68,7 @@ def _route(route: Route) -> dict[str, Any]:
 def _rule(rule: SecurityRule) -> dict[str, Any]:
     """What is not said is left out."""
     said: dict[str, Any] = {"direction": rule.direction, "protocol": rule.protocol}
-    peers = None if rule.peers is None else rule.peers.rpartition(".")[2]
+    peers = rule.across if rule.peers is None else rule.peers.rpartition(".")[2]
     for name, value in (("ports", rule.ports), ("icmp_type", rule.icmp_type), ("cidr", rule.cidr), ("peers", peers)):
         if value is not None:
             said[name] = value

@@ -7,14 +7,15 @@ from collections import defaultdict
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network
 
+from controller.model.peering import consented
 from controller.model.routing import Route
 from controller.model.snapshot import Intent
 
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """To the machine of the VPC `vpc` that has the address; or, by the route with this id, to one of the ports `hops`,
-    or to nobody if there are none."""
+    """To the machine of the VPC `vpc` that has the address: the subnet's own VPC or, by the route with this id, a peer;
+    or by the route to one of the ports `hops`, or to nobody if there are none."""
 
     vpc: str | None
     route: str | None = None
@@ -26,6 +27,8 @@ class Forwarding:
 
     def __init__(self, intent: Intent) -> None:
         self._ports = {port.id for port in intent.ports}
+        joined = consented(intent.peerings)
+        self._peers = {one.id: one.peer for one in intent.peerings if one.peer in joined.get(one.vpc, ())}
         self._subnets = {subnet.id: subnet for subnet in intent.subnets}
         self._local: dict[str, list[IPv4Network]] = defaultdict(list)
         if intent.routes:
@@ -45,4 +48,6 @@ class Forwarding:
         own = [network.prefixlen for network in self._local[vpc] if target and target in network]
         if route is None or max(own, default=-1) >= length:
             return Way(vpc)
+        if route.peering is not None:
+            return Way(self._peers.get(route.peering), route.id)
         return Way(None, route.id, tuple(hop for hop in route.next_hops if hop in self._ports))

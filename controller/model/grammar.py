@@ -97,7 +97,7 @@ RULE = Record(
         "ports": Scalar("Destination ports of TCP or UDP.", addresses.PORTS, addresses.ports, "8000-8100", number=True),
         "icmp_type": Scalar("ICMP type of the request.", addresses.ICMP_TYPE, addresses.icmp_type, "8", number=True),
         "cidr": Scalar("Network of the peers.", addresses.CIDR, addresses.remote, "0.0.0.0/0"),
-        "peers": Scalar("Security group of the peers.", addresses.LABEL, addresses.label, "web-servers"),
+        "peers": Scalar("Security group of the peers.", addresses.GROUP, addresses.group, "web-servers"),
     },
     frozenset({"direction"}),
 )
@@ -109,13 +109,14 @@ SECURITY_GROUP = Record(
     },
 )
 ROUTE = Record(
-    "Where what is for some addresses goes: to instances, or nowhere. The longest prefix decides.",
+    "Where what is for some addresses goes: to instances, to a peer, or nowhere. The longest prefix decides.",
     {
         "destination": Scalar("Network of the addresses.", addresses.CIDR, addresses.remote, "0.0.0.0/0"),
         "next_hops": Several(
             "Instances; each connection goes to one of those that are there.",
             Scalar("Name of an instance of the VPC.", addresses.LABEL, addresses.label, "router"),
         ),
+        "peering": Scalar("Name of a peering of the VPC.", addresses.LABEL, addresses.label, "to-shop"),
         "target": choice("What else becomes of it", routing.BLACKHOLE),
     },
     frozenset({"destination"}),
@@ -124,12 +125,18 @@ ROUTE_TABLE = Record(
     "Where the gateways of the subnets that name it send what is not for the VPC's own subnets.",
     {"routes": Names("Its routes by name.", ROUTE)},
 )
+PEERING = Record(
+    "Consent to be peered with another VPC, which must consent, too. Then routes may lead there.",
+    {"peer": Scalar("The other VPC: tenant and name.", addresses.VPC_ID, addresses.vpc_id, "blue.shop")},
+    frozenset({"peer"}),
+)
 VPC = Record(
     "A private network; its addresses mean nothing outside it.",
     {
         "subnets": Names("The VPC's subnets by name.", SUBNET),
         "security_groups": Names("Its security groups by name; without any, all of the VPC is open.", SECURITY_GROUP),
         "route_tables": Names("Its route tables by name.", ROUTE_TABLE),
+        "peerings": Names("With which VPCs it is peered, by names of its own.", PEERING),
         "instances": Names("Its instances by name.", INSTANCE),
     },
 )

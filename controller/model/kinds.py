@@ -56,6 +56,7 @@ KINDS = (
     Kind("chassis", attrgetter("chassis"), _named("chassis")),
     _tenants("tenant", "tenants"),
     _tenants("vpc", "vpcs"),
+    _tenants("peering", "peerings"),
     _tenants("route_table", "route_tables"),
     _tenants("route", "routes"),
     _tenants("subnet", "subnets"),

@@ -2,7 +2,8 @@
 
 This is the definition that flow tables and running labs are judged by, so it knows nothing of either. The policy:
 a subnet is one layer-2 network, and what is sent to its gateway's MAC is routed to any address of the VPC, or as the
-subnet's route table says; nothing leaves a VPC. A port may send IPv4 and ARP, untagged, from its own MAC and its own
+subnet's route table says: to an instance, or to an address of a VPC with which both sides have agreed to be peered.
+Nothing else leaves a VPC. A port may send IPv4 and ARP, untagged, from its own MAC and its own
 address; from any, if the operator has allowed that. ARP is answered at the edge on behalf of the port or
 gateway that is asked for, and so are echo requests to a gateway. Where a VPC has security groups, the sender's and each
 receiver's must allow the connection that a packet opens; the verdict is on such packets.
@@ -57,6 +58,7 @@ class Reason(StrEnum):
 
     DELIVERED = "delivered"
     ROUTED = "routed by the gateway"
+    PEERED = "routed across a peering"
     NEXT_HOP = "sent to a next hop"
     BROADCAST = "broadcast in the subnet"
     ARP_ANSWERED = "arp answered at the edge"
@@ -177,7 +179,10 @@ class Reachability:
         way = self._forwarding.way(sender.subnet, packet.ip_dst or "")
         if way.vpc is None:
             return self._to_next_hop(sender, packet, way)
-        target = way.vpc, packet.ip_dst or ""
+        return replace(self._to_address(sender, packet, way.vpc), route=way.route)
+
+    def _to_address(self, sender: Port, packet: Packet, vpc: str) -> Verdict:
+        target = vpc, packet.ip_dst or ""
         if target in self._gateways:
             if (packet.ip_proto, packet.icmp_type) == (ICMP, ECHO_REQUEST):
                 return Verdict(frozenset(), GATEWAY_MAC, Reason.ECHO_ANSWERED)
@@ -189,7 +194,8 @@ class Reachability:
             return _dropped(Reason.TO_ITSELF)
         if _expires(packet):
             return _dropped(Reason.TTL_EXPIRED)
-        return Verdict(frozenset({receiver.id}), None, Reason.ROUTED)
+        reason = Reason.ROUTED if vpc == _vpc(sender) else Reason.PEERED
+        return Verdict(frozenset({receiver.id}), None, reason)
 
     @staticmethod
     def _to_next_hop(sender: Port, packet: Packet, way: Way) -> Verdict:

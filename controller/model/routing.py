@@ -25,8 +25,9 @@ class RouteTable:
 @dataclass(frozen=True, slots=True)
 class Route:
     """What is for an address in `destination` (CIDR) goes to one of the next hops, chosen by the connection; without
-    any it is dropped.
+    any it is dropped; or, across a peering, to whoever has the address in the other VPC.
 
+    peering:   id of a peering of the VPC; one that is not there or not active drops. Then there are no next hops.
     next_hops: ids of ports of the VPC, ascending. Those that are not there, or are not plugged, are passed over.
     """
 
@@ -34,6 +35,7 @@ class Route:
     name: str
     destination: str
     next_hops: tuple[str, ...] = ()
+    peering: str | None = None
 
     @property
     def id(self) -> str:

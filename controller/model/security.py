@@ -36,7 +36,9 @@ class SecurityRule:
 
     direction: "from-port" (the member opens the connection) or "to-port" (the peer does).
     ports:     destination ports of TCP or UDP, `80` or `8000-8100`.
-    cidr:      the peer's address is in this network; peers: the peer is a member of this group (an id). Not both.
+    cidr:      the peer's address is in this network; peers: the peer is a member of this group (an id); across: of
+               this group of another VPC that there is a peering with (an id, of a group that need not be there). One of
+               the three.
     """
 
     group: str
@@ -47,6 +49,7 @@ class SecurityRule:
     icmp_type: int | None = None
     cidr: str | None = None
     peers: str | None = None
+    across: str | None = None
 
     @property
     def id(self) -> str:

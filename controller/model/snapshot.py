@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from controller.model.fabric import Fabric
+from controller.model.peering import Peering
 from controller.model.placement import Chassis
 from controller.model.routing import Route, RouteTable
 from controller.model.security import SecurityGroup, SecurityRule
@@ -22,6 +23,7 @@ class Intent:
     security_rules: tuple[SecurityRule, ...] = ()
     route_tables: tuple[RouteTable, ...] = ()
     routes: tuple[Route, ...] = ()
+    peerings: tuple[Peering, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,7 @@
 """The rules between route tables, their routes and the subnets that use them; part of `validate`.
 
-A next hop need not be there: instances and routes come and go in any order, and a route without its target shows that.
+A target need not be there: instances, peerings and routes come and go in any order, and a route without its target
+shows that.
 """
 
 from collections.abc import Iterator
@@ -32,7 +33,7 @@ def _targets(route: WantedRoute) -> Iterator[Problem]:
     """A route has one target. `targets` counts the keys that are there, also those with a bad value."""
     if len(route.targets) != 1:
         message = f"has {' and '.join(route.targets) or 'no target'}"
-        hint = f"one of `next_hops` and `target: {BLACKHOLE}`"
+        hint = f"one of `next_hops`, `peering` and `target: {BLACKHOLE}`"
         yield Problem(route.path, message, hint)
     elif route.next_hops == ():
         yield Problem((*route.path, "next_hops"), "there are none", f"name an instance, or say `target: {BLACKHOLE}`")

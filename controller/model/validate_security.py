@@ -45,5 +45,5 @@ def _senseless(rule: WantedRule) -> Iterator[Problem]:
         yield Problem((*rule.path, "ports"), "only TCP and UDP have ports", "say `protocol: tcp` or `protocol: udp`")
     if rule.icmp_type is not None and rule.protocol != ICMP:
         yield Problem((*rule.path, "icmp_type"), "only ICMP has types", "say `protocol: icmp`")
-    if rule.cidr is not None and rule.peers is not None:
+    if rule.cidr is not None and (rule.peers or rule.across) is not None:
         yield Problem((*rule.path, "peers"), "there is `cidr` too", "make two rules: each has one kind of peers")

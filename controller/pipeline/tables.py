@@ -147,7 +147,7 @@ GATEWAY = Table(
     "as the longest prefix in the subnet's route table says. Everything else stays in its network.",
     matches=(NETWORK.name, "eth_dst", "eth_type", "ip_dst"),
     bands=(Band("prefix", 100, 33), MISS),
-    writes=(NETWORK.name, SLOT.name), next=("next_hop", "neighbour", "forward"), miss="forward",
+    writes=(NETWORK.name, SLOT.name), next=("next_hop", "peered", "neighbour", "forward"), miss="forward",
 )
 NEXT_HOP_INSTANCE = Table(
     "next_hop", 8, "next_hop",
@@ -157,8 +157,15 @@ NEXT_HOP_INSTANCE = Table(
     bands=(Band("prefix", 100, 33), MISS),
     writes=(NETWORK.name, "eth_dst", "eth_src"), next=("forward",),
 )
+PEERED = Table(
+    "peered", 9, "peered",
+    "Where a route leads across a peering: on in the subnet of the other VPC that has the address.",
+    matches=(NETWORK.name, "eth_type", "ip_dst"),
+    bands=(Band("prefix", 100), MISS),
+    writes=(NETWORK.name,), next=("neighbour",),
+)
 NEIGHBOUR = Table(
-    "neighbour", 9, "neighbour",
+    "neighbour", 10, "neighbour",
     "The last step of routing: the MAC of the address, the gateway's own MAC as source, one less TTL. Answers echo "
     "requests to the gateway itself.",
     matches=(NETWORK.name, "eth_type", "ip_dst", "ip_proto", "icmp_type"),
@@ -166,14 +173,14 @@ NEIGHBOUR = Table(
     writes=("eth_dst", "eth_src", "ip_dst", "ip_src", "icmp_type"), next=("forward",), emits=True,
 )
 FORWARD = Table(
-    "forward", 10, "forward",
+    "forward", 11, "forward",
     "Sends unicast to the one VTEP that has the MAC, multicast to the VTEPs with members; the rest is local.",
     matches=(NETWORK.name, "eth_dst"),
     bands=(Band("unicast", 200), Band("multicast", 100), MISS),
     writes=("tun_id", "tun_dst"), next=("deliver",), miss="deliver", emits=True,
 )
 DELIVER = Table(
-    "deliver", 11, "deliver",
+    "deliver", 12, "deliver",
     "Hands the packet to the local port with that MAC, multicast to every local member but the sender. If the port has "
     "security groups, the connection is looked up in the port's own conntrack zone first.",
     matches=(NETWORK.name, "eth_dst", "eth_type"),
@@ -181,21 +188,21 @@ DELIVER = Table(
     writes=(*_OWN, *_PEERS, ZONE.name, RECEIVER.name), next=("to_peer",), emits=True,
 )
 TO_PEER = Table(
-    "to_peer", 12, "peers",
+    "to_peer", 13, "peers",
     "The groups of whom the packet is from.",
     matches=(VPC.name, "eth_type", "ip_src"),
     bands=(Band("address", 100), MISS),
     writes=_PEERS, next=("to_rules",), miss="to_rules",
 )
 TO_RULES = Table(
-    "to_rules", 13, "security_rules",
+    "to_rules", 14, "security_rules",
     "What one of the receiver's groups allows goes on: connections opened to it, and answers in those that it opened.",
     matches=(*_RULES, "ip_src"),
     bands=_RULE_BANDS,
     next=("to_commit",),
 )
 TO_COMMIT = Table(
-    "to_commit", 14, "connections",
+    "to_commit", 15, "connections",
     "Remembers a new connection in the receiver's zone, and hands the packet to the receiver; fragments as above.",
     matches=("ct_state", "eth_type", "ip_frag"),
     bands=(Band("fragment", 200), Band("new", 100), Band("known", 50), MISS),
@@ -205,7 +212,7 @@ OVERLAY = Pipeline(
     "overlay", "br-int of every chassis", (NETWORK, SLOT, VPC, *OWN_GROUPS, *PEER_GROUPS, ZONE, RECEIVER),
     (
         CLASSIFY, PORT_SECURITY, RESOLVE, FROM_PORT, FROM_PEER, FROM_RULES, FROM_COMMIT, GATEWAY,
-        NEXT_HOP_INSTANCE, NEIGHBOUR, FORWARD, DELIVER, TO_PEER, TO_RULES, TO_COMMIT,
+        NEXT_HOP_INSTANCE, PEERED, NEIGHBOUR, FORWARD, DELIVER, TO_PEER, TO_RULES, TO_COMMIT,
     ),
 )  # fmt: skip
 

@@ -48,7 +48,7 @@ def convert(server: StoreServer, number: str) -> None:
 
 NEW = {  # version -> tables, and columns of others, that it has and the one before had not
     "1.2.0": (("Security_Group", "Security_Rule"), {"Port": ("groups", "zone", "spoofing_allowed")}),
-    "1.3.0": (("Route_Table", "Route"), {"Subnet": ("route_table",)}),
+    "1.3.0": (("Route_Table", "Route", "Peering"), {"Subnet": ("route_table",), "Security_Rule": ("across",)}),
 }
 
 
@@ -60,7 +60,7 @@ def convert_back(server: StoreServer, number: str) -> None:
             for table in tables:
                 del schema["tables"][table]
             for table, names in columns.items():
-                for name in names:
+                for name in names if table in schema["tables"] else ():
                     del schema["tables"][table]["columns"][name]
     database = Database(server.remote, "Overclos_Northbound")
     database.convert(schema)

@@ -15,7 +15,7 @@ from controller.model.snapshot import Intent
 from controller.model.tenancy import Port
 from controller.pipeline.tables import CLASSIFY
 from controller.verify.walk import Arrival, Walk
-from worlds import intents, plug_all, snapshot
+from worlds import intents, peered, plug_all, snapshot
 
 GROUPS = ["ff:ff:ff:ff:ff:ff", "01:00:5e:00:00:fb"]
 
@@ -72,6 +72,23 @@ def test_a_packet_reaches_whom_the_policy_says_and_nobody_else(case: tuple[Inten
     else:
         expected = Arrival(verdict.receivers, verdict.answer_mac)
         assert arrivals == [expected], verdict.reason
+
+
+@st.composite
+def crossings(draw: st.DrawFn) -> tuple[Intent, Packet]:
+    """An honest packet through the gateway, to a port or gateway of any VPC where some are peered."""
+    intent = draw(peered())
+    sender = draw(st.sampled_from(intent.ports))
+    targets = [port.address for port in intent.ports] + [subnet.gateway for subnet in intent.subnets] + ["10.2.0.77"]
+    kind = draw(st.sampled_from([{"ip_proto": 6, "l4_src": 7, "l4_dst": 80}, {"ip_proto": 1, "icmp_type": 8},
+                                 {"ip_proto": 17, "l4_src": 7, "l4_dst": 7000}]))  # fmt: skip
+    target = draw(st.sampled_from(targets))
+    return intent, Packet(sender.id, sender.mac, GATEWAY_MAC, 0x0800, sender.address, target, **kind)
+
+
+@given(crossings())
+def test_across_a_peering_the_policy_holds(case: tuple[Intent, Packet]) -> None:
+    test_a_packet_reaches_whom_the_policy_says_and_nobody_else.hypothesis.inner_test(case)
 
 
 SLOTS = 4 * 3  # of the most next hops that a route of `intents` has

@@ -81,7 +81,7 @@ def remove(contents: Contents, kind: str, names: Names, cascade: bool) -> Snapsh
     if kind == "vpcs":
         identifier = f"{tenant}.{names['vpc']}"
         inside = part(intent, identifier)
-        parts = (inside.instances, inside.subnets, inside.security_groups, inside.route_tables)
+        parts = (inside.instances, inside.subnets, inside.security_groups, inside.route_tables, inside.peerings)
         members = [one.id for things in parts for one in things]
         _refuse_used(f"VPC {identifier}", members, cascade)
         return _with_intent(contents, with_part(intent, identifier, Intent()))
@@ -90,7 +90,7 @@ def remove(contents: Contents, kind: str, names: Names, cascade: bool) -> Snapsh
     def drop(members: Members) -> None:
         if name not in members[kind]:
             raise not_found(f"such {views.WORDS[kind]}")
-        del members[kind][name]
+        gone = members[kind].pop(name)
         if kind == "subnets":
             users = [user for user, fields in members["instances"].items() if fields["subnet"] == name]
             _refuse_used(f"subnet {name}", users, cascade)
@@ -98,6 +98,8 @@ def remove(contents: Contents, kind: str, names: Names, cascade: bool) -> Snapsh
                 del members["instances"][user]
         if kind == "security_groups":
             _drop_group(members, name, cascade)
+        if kind == "peerings":
+            _drop_peering(members, str(gone["peer"]), cascade)
         if kind == "route_tables":
             _drop_route_table(members, name, cascade)
 
@@ -107,20 +109,32 @@ def remove(contents: Contents, kind: str, names: Names, cascade: bool) -> Snapsh
 def _drop_group(members: Members, name: str, cascade: bool) -> None:
     """Takes the members out of a group that goes, and removes the rules of other groups that speak of it."""
     users = [user for user, fields in members["instances"].items() if name in fields.get("groups", ())]
-    rules = [
-        (group, rule)
-        for group, fields in members["security_groups"].items()
-        for rule, said in fields["rules"].items()
-        if said.get("peers") == name
-    ]
-    _refuse_used(f"security group {name}", [*users, *(f"{group}.{rule}" for group, rule in rules)], cascade)
+    _drop_rules(members, f"security group {name}", lambda group: group == name, cascade, users)
     for user in users:
         fields = dict(members["instances"][user])
         fields["groups"] = [group for group in fields["groups"] if group != name] or None
         members["instances"][user] = {key: value for key, value in fields.items() if value is not None}
+
+
+def _drop_rules(
+    members: Members, what: str, spoken_of: Callable[[str], bool], cascade: bool, users: Sequence[str] = ()
+) -> None:
+    """Removes the rules about the groups that `spoken_of` says, which `what` is used by beside `users`."""
+    rules = [
+        (group, rule)
+        for group, fields in members["security_groups"].items()
+        for rule, said in fields["rules"].items()
+        if spoken_of(said.get("peers") or "")
+    ]
+    _refuse_used(what, [*users, *(f"{group}.{rule}" for group, rule in rules)], cascade)
     for group, rule in rules:
         left = {key: said for key, said in members["security_groups"][group]["rules"].items() if key != rule}
         members["security_groups"][group] = {**members["security_groups"][group], "rules": left}
+
+
+def _drop_peering(members: Members, peer: str, cascade: bool) -> None:
+    """Removes the rules that speak of groups of the other VPC. Routes there stay, and lead nowhere."""
+    _drop_rules(members, f"the peering with {peer}", lambda group: group.startswith(f"{peer}."), cascade)
 
 
 def _drop_route_table(members: Members, name: str, cascade: bool) -> None:

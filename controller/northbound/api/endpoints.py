@@ -14,7 +14,7 @@ from controller.northbound.api.models import WORD
 
 MAX_ID = 400
 # Parameters that are names a tenant chose.
-LABELS = ("tenant", "vpc", "subnet", "security_group", "route_table", "instance")
+LABELS = ("tenant", "vpc", "subnet", "security_group", "route_table", "peering", "instance")
 
 
 @dataclass(frozen=True, slots=True)

@@ -48,6 +48,8 @@ class Notation:
 Name = Annotated[str, Notation(addresses.label, addresses.LABEL, 63, "web1")]
 Cidr = Annotated[str, Notation(addresses.cidr, addresses.CIDR, 18, "10.1.0.0/24")]
 Address = Annotated[str, Notation(addresses.address, addresses.ADDRESS, 15, "10.1.0.10")]
+VpcId = Annotated[str, Notation(addresses.vpc_id, addresses.VPC_ID, 127, "blue.shop")]
+Group = Annotated[str, Notation(addresses.group, addresses.GROUP, 191, "web-servers")]
 Remote = Annotated[str, Notation(addresses.remote, addresses.CIDR, 18, "0.0.0.0/0")]
 Ports = Annotated[str, Notation(addresses.ports, addresses.PORTS, 11, "8000-8100")]
 Mac = Annotated[str, Notation(addresses.mac, addresses.MAC, 17, "02:00:00:00:00:01")]
@@ -74,13 +76,20 @@ class SubnetBody(Body):
 
 
 class RouteBody(Body):
-    """Where what is for some addresses goes. It has exactly one of `next_hops` and `target`."""
+    """Where what is for some addresses goes. It has exactly one of `next_hops`, `peering` and `target`."""
 
     destination: Remote = Field(description="Network of the addresses; the longest prefix decides.")
     next_hops: Annotated[list[Name], Field(min_length=1, max_length=NEXT_HOPS_PER_ROUTE)] | None = Field(
         None, description="Instances; each connection goes to one of those that are there."
     )
+    peering: Name | None = Field(None, description="A peering of the VPC.")
     target: Literal["blackhole"] | None = None
+
+
+class PeeringBody(Body):
+    """One side's consent; the peering is active while the other VPC has a peering with this one."""
+
+    peer: VpcId = Field(description="Id of the other VPC.")
 
 
 class RouteTableBody(Body):
@@ -95,7 +104,7 @@ class RuleBody(Body):
     ports: Ports | None = Field(None, description="Destination ports of TCP or UDP.")
     icmp_type: Annotated[int, Field(ge=0, le=255)] | None = None
     cidr: Remote | None = Field(None, description="Network of the peers.")
-    peers: Name | None = Field(None, description="Security group of the peers.")
+    peers: Group | None = Field(None, description="Security group of the peers; across a peering, its id.")
 
 
 class SecurityGroupBody(Body):
@@ -128,6 +137,10 @@ class NewVpc(Named, VpcBody):
 
 
 class NewSubnet(Named, SubnetBody):
+    pass
+
+
+class NewPeering(Named, PeeringBody):
     pass
 
 
@@ -168,6 +181,15 @@ class SubnetOut(Out):
     gateway: str
     vni: int
     route_table: str | None
+
+
+class PeeringOut(Out):
+    """What this side says, and whether the other does: `active` if so, else `pending`."""
+
+    name: str
+    vpc: str
+    peer: str
+    state: Literal["active", "pending"]
 
 
 class RouteTableOut(Out, RouteTableBody):

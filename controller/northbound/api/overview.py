@@ -87,8 +87,8 @@ def states_of(contents: Contents, caller: Caller | None = None) -> States:
     """The status and generation of every object that exists for the caller; None: of all."""
     part = standing.of_all(contents)
     found: dict[str, Standing] = {}
-    inside = part.subnets, part.route_tables, part.routes, part.security_groups, part.instances, part.ports
-    for each in (part.tenants, part.vpcs, *inside):
+    routing = part.peerings, part.route_tables, part.routes
+    for each in (part.tenants, part.vpcs, part.subnets, *routing, part.security_groups, part.instances, part.ports):
         found.update(each())
     for chassis in contents.snapshot.chassis:
         name = f"chassis/{chassis.name}"

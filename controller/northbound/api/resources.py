@@ -70,6 +70,10 @@ RESOURCES = (
         READ | dict.fromkeys(CHANGES, WRITERS), "security_group",
     ),
     Resource(
+        "peerings", f"{VPC}/peerings", "Consent to be peered with other VPCs.",
+        READ | dict.fromkeys(CHANGES, WRITERS), "peering",
+    ),
+    Resource(
         "route_tables", f"{VPC}/route_tables", "Where gateways send what is not for the VPC's own subnets.",
         READ | dict.fromkeys(CHANGES, WRITERS), "route_table",
     ),

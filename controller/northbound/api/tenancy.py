@@ -43,6 +43,7 @@ SHAPES: Mapping[str, Shape] = {
     "vpcs": Shape(models.VpcOut, models.NewVpc, models.VpcBody),
     "subnets": Shape(models.SubnetOut, models.NewSubnet, models.SubnetBody),
     "security_groups": Shape(models.SecurityGroupOut, models.NewSecurityGroup, models.SecurityGroupBody),
+    "peerings": Shape(models.PeeringOut, models.NewPeering, models.PeeringBody),
     "route_tables": Shape(models.RouteTableOut, models.NewRouteTable, models.RouteTableBody),
     "routes": Shape(models.RouteOut),
     "instances": Shape(models.InstanceOut, models.NewInstance, models.InstanceBody),

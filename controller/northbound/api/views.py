@@ -7,7 +7,7 @@ from typing import Any
 from controller.model.document import document
 from controller.model.fabric import NO_FABRIC
 from controller.model.kinds import FABRIC_ID
-from controller.model.routing import BLACKHOLE
+from controller.model.routing import BLACKHOLE, Route
 from controller.model.snapshot import Intent
 from controller.model.tenancy import Port, Tenant, Vpc
 from controller.northbound.api import standing
@@ -144,6 +144,18 @@ def fabric(contents: Contents) -> View:
     return {**plain(contents.snapshot.fabric), "generation": generation, "status": found.status, "error": found.error}
 
 
+def peerings(contents: Contents, names: Names) -> list[View]:
+    part = _vpc_part(contents, names)
+    standings = dict(part.peerings())
+    return [
+        _view(
+            contents, one.id, standings[one.id], name=one.name, vpc=one.vpc, peer=one.peer,
+            state="active" if part.agreed(one) else "pending",
+        )
+        for one in part.intent.peerings
+    ]  # fmt: skip
+
+
 def route_tables(contents: Contents, names: Names) -> list[View]:
     """A route table changes when one of its routes does."""
     part = _vpc_part(contents, names)
@@ -165,19 +177,25 @@ def routes(contents: Contents, names: Names) -> list[View]:
     return [
         _view(
             contents, one.id, standings[one.id], name=one.name, table=one.table, destination=one.destination,
-            target=", ".join(name.split(".")[2] for name in one.next_hops) or BLACKHOLE,
+            target=_target(one),
             state="active" if part.leads(one) else BLACKHOLE,
         )
         for one in part.intent.routes
     ]  # fmt: skip
 
 
+def _target(route: Route) -> str:
+    if route.peering is not None:
+        return f"peering {route.peering.rpartition('.')[2]}"
+    return ", ".join(name.split(".")[2] for name in route.next_hops) or BLACKHOLE
+
+
 COLLECTIONS: dict[str, Callable[[Contents, Names], list[View]]] = {
-    "vpcs": vpcs, "subnets": subnets, "route_tables": route_tables, "routes": routes,
+    "vpcs": vpcs, "subnets": subnets, "peerings": peerings, "route_tables": route_tables, "routes": routes,
     "security_groups": security_groups, "instances": instances, "ports": ports,
 }  # fmt: skip
 WORDS = {
-    "tenants": "tenant", "vpcs": "VPC", "subnets": "subnet", "route_tables": "route table",
+    "tenants": "tenant", "vpcs": "VPC", "subnets": "subnet", "peerings": "peering", "route_tables": "route table",
     "routes": "route", "security_groups": "security group", "instances": "instance", "ports": "port",
 }  # fmt: skip
 

@@ -42,6 +42,7 @@ KINDS = {
         Kind("tenants", 1, ("id", *STATE), ("error",)),
         Kind("vpcs", 2, ("id", *STATE), ("error",)),
         Kind("subnets", 3, ("id", "cidr", "gateway", *STATE), ("vni", "route_table", "error")),
+        Kind("peerings", 3, ("id", "peer", "state", *STATE), ("error",)),
         Kind("route_tables", 3, ("id", "subnets", *STATE), ("routes", "error")),
         Kind("routes", 4, ("id", "destination", "target", "state", *STATE), ("error",), deletable=False),
         Kind("security_groups", 3, ("id", "established", "members", *STATE), ("rules", "error")),

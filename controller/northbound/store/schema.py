@@ -14,6 +14,7 @@ from typing import Any
 
 from controller.model.fabric import Attachment, Fabric, Link, Switch
 from controller.model.kinds import KINDS
+from controller.model.peering import Peering
 from controller.model.placement import Chassis
 from controller.model.order import natural
 from controller.model.routing import Route, RouteTable
@@ -78,6 +79,7 @@ TABLES = (
     Table("Chassis", "chassis", Chassis),
     Table("Tenant", "tenant", Tenant),
     Table("VPC", "vpc", Vpc, {"tenant": "tenant"}),
+    Table("Peering", "peering", Peering, {"vpc": "vpc"}),
     Table("Route_Table", "route_table", RouteTable, {"vpc": "vpc"}),
     Table("Route", "route", Route, {"table": "route_table"}),
     Table("Subnet", "subnet", Subnet, {"vpc": "vpc", "route_table": "route_table"}),

@@ -192,3 +192,19 @@ def test_every_route_is_tried_at_its_edges() -> None:
         "192.168.255.255": (f"dropped by a route ({edge}.never)", 0),
         "192.169.0.0": (f"sent to a next hop ({edge}.any)", 0),
     }
+
+
+def test_peerings_are_tried_across_and_beyond() -> None:
+    tenants = load(EXAMPLE.with_name("peering.yaml")).data["tenants"]
+    probes = matrix(allocate(tenants, SERVERS), VTEPS)
+    words = {
+        (one.kind, one.source.split(".")[2], one.target.split(".")[2]): one.expect.words
+        for one in probes
+        if one.kind is not Kind.ROUTE and (one.kind is not Kind.RULE or one.packet.l4_dst == 7000)
+    }
+    assert words[Kind.TCP, "node1", "shelf"] == "routed across a peering (trainer.jobs.edge.data)"
+    assert words[Kind.RULE, "node1", "shelf"] == "routed across a peering (trainer.jobs.edge.data)"
+    assert words[Kind.RULE, "node2", "shelf"] == "not allowed by the receiver's security groups"
+    assert words[Kind.UDP, "tape", "shelf"] == "routed across a peering (archive.vault.edge.library)"
+    assert words[Kind.UDP, "node2", "tape"] == "no such address in the vpc (trainer.jobs.edge.backup)"
+    assert words[Kind.TCP, "tape", "node1"] == "no such address in the vpc (archive.vault.edge.jobs)"
