@@ -167,8 +167,13 @@ def _with_peerings(draw: st.DrawFn, intent: Intent) -> Intent:
     said = tuple(Peering(one, f"to-{other.split('.')[0]}", other) for one, other in pairs if draw(st.integers(0, 4)))
     routes = {route.id: route for route in intent.routes}
     for table in intent.route_tables:
-        others = [one.id for one in said if one.vpc == table.vpc] + [f"{table.vpc}.gone"]
-        for number in range(draw(st.integers(0, 2))):
+        own = [one for one in said if one.vpc == table.vpc]
+        for one in own:
+            if draw(st.integers(0, 3)):
+                route = Route(table.id, one.name, f"10.{names.index(one.peer) + 1}.0.0/16", (), one.id)
+                routes[route.id] = route
+        others = [one.id for one in own] + [f"{table.vpc}.gone"]
+        for number in range(draw(st.integers(0, 1))):
             destination = f"10.{draw(st.integers(1, 3))}.0.0/{draw(st.sampled_from([12, 15, 16, 25]))}"
             destination = str(IPv4Network(destination, strict=False))
             route = Route(table.id, f"p{number}", destination, (), draw(st.sampled_from(others)))

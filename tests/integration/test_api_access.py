@@ -23,7 +23,7 @@ NEVER = {"if-match": '"4611686018427387903"'}
 OWN = {
     "tenant": "red", "vpc": "prod", "subnet": "web", "instance": "web1", "port": "red.prod.web1.eth0",
     "security_group": "web-servers", "route_table": "edge", "route": "red.prod.edge.any",
-    "peering": "to-blue",
+    "peering": "to-green",
     "chassis": "server-1", "token": "",
 }  # fmt: skip
 CHILD = OWN | {
@@ -34,7 +34,7 @@ CHILD = OWN | {
 BODIES = {
     "tenants": {"name": "new"}, "vpcs": {"name": "new"}, "subnets": {"name": "new", "cidr": "10.9.0.0/24"},
     "instances": {"name": "new", "subnet": "web"}, "security_groups": {"name": "new"},
-    "route_tables": {"name": "new"}, "peerings": {"name": "new", "peer": "blue.new"},
+    "route_tables": {"name": "new"}, "peerings": {"name": "new", "peer": "green.new"},
     "apply": {"tenants": {"red": {}}},
     "tokens": {"name": "made", "role": "tenant-reader", "tenant": "red"},
     "fabric": asdict(FABRIC), "chassis": {key: value for key, value in asdict(CHASSIS[0]).items() if key != "name"},
@@ -52,7 +52,7 @@ def filled(directory: Path) -> Iterator[World]:
     with world(directory) as made:
         blue = {"vpcs": TENANTS["blue"]["vpcs"] | {"lab": LAB}}
         groups = {"security_groups": {"web-servers": {}}, "route_tables": {"edge": {"routes": {"any": ANY}}},
-                  "peerings": {"to-blue": {"peer": "blue.shop"}}}
+                  "peerings": {"to-green": {"peer": "green.shop"}}}
         red = {"vpcs": {"prod": TENANTS["red"]["vpcs"]["prod"] | groups}}
         chassis = [asdict(one) for one in CHASSIS]
         document = {"fabric": asdict(FABRIC), "chassis": chassis, "tenants": {"red": red, "blue": blue}}

@@ -3,19 +3,19 @@
 from collections.abc import Callable
 from dataclasses import replace
 
-from hypothesis import assume, given
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from controller.compiler import program
 from controller.flows.action import Choose, Spread
 from controller.model.addresses import GATEWAY_MAC
 from controller.model.reachability import Packet, may_reach
-from controller.model.security import SecurityRule
+from controller.model.security import SecurityGroup, SecurityRule
 from controller.model.snapshot import Intent
 from controller.model.tenancy import Port
 from controller.pipeline.tables import CLASSIFY
 from controller.verify.walk import Arrival, Walk
-from worlds import intents, peered, plug_all, snapshot
+from worlds import intents, peered, plug_all, snapshot, two_tenants, with_peering
 
 GROUPS = ["ff:ff:ff:ff:ff:ff", "01:00:5e:00:00:fb"]
 
@@ -82,11 +82,13 @@ def crossings(draw: st.DrawFn) -> tuple[Intent, Packet]:
     targets = [port.address for port in intent.ports] + [subnet.gateway for subnet in intent.subnets] + ["10.2.0.77"]
     kind = draw(st.sampled_from([{"ip_proto": 6, "l4_src": 7, "l4_dst": 80}, {"ip_proto": 1, "icmp_type": 8},
                                  {"ip_proto": 17, "l4_src": 7, "l4_dst": 7000}]))  # fmt: skip
-    target = draw(st.sampled_from(targets))
+    others = [port.address for port in intent.ports if _vpc(port) != _vpc(sender)]
+    target = draw(st.sampled_from(others) | st.sampled_from(targets))
     return intent, Packet(sender.id, sender.mac, GATEWAY_MAC, 0x0800, sender.address, target, **kind)
 
 
 @given(crossings())
+@settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 def test_across_a_peering_the_policy_holds(case: tuple[Intent, Packet]) -> None:
     test_a_packet_reaches_whom_the_policy_says_and_nobody_else.hypothesis.inner_test(case)
 
@@ -180,3 +182,21 @@ def test_a_port_that_is_not_plugged_where_it_is_placed_stays_closed(intent: Inte
     ]
     placed_there = [instance for instance in intent.instances if instance.server == "server-0"]
     assert len(opened) == len(placed_there)
+
+
+def test_flows_know_the_groups_across_a_peering() -> None:
+    """The two groups have the same bit, each in its VPC; of red's ports one is in the group, the others are not."""
+    intent = with_peering(two_tenants())
+    red, blue = SecurityGroup("red.prod", "g", 63), SecurityGroup("blue.prod", "g", 63)
+    members = {"red.prod.w0": (red.id,), "blue.prod.w0": (blue.id,), "blue.prod.w1": (blue.id,)}
+    ports = tuple(replace(port, groups=members.get(port.instance, ())) for port in intent.ports)
+    out = tuple(SecurityRule(group.id, "out", "from-port") for group in (red, blue))
+    rules = *out, SecurityRule(blue.id, "in", "to-port", across=red.id)
+    intent = replace(intent, ports=ports, security_groups=(red, blue), security_rules=rules)
+    world, observed = snapshot(intent), plug_all(intent)
+    built, named = program.compile(world, observed), {port.instance: port for port in ports}
+    target = named["blue.prod.w0"]
+    for source, taken in (("red.prod.w0", {target.id}), ("red.prod.w2", set()), ("blue.prod.w1", set())):
+        packet = _between(named[source], target, 6, 4000, 80, None)
+        assert may_reach(intent, packet).receivers == taken
+        assert Walk(world, observed, built).overlay(packet).receivers == taken
