@@ -9,7 +9,7 @@ from ovs_fixture import REPOSITORY, Controller, Namespace, PrivateOvs
 from scripted_engine import OBSERVED, PROGRAM
 
 from controller.flows.action import (
-    IN_PORT, LOCAL, Bits, Commit, DecTtl, Goto, Load, Move, Output, OutputBits, Spread, Track, Tunnel,
+    IN_PORT, LOCAL, Bits, Choose, Commit, DecTtl, Goto, Load, Move, Output, OutputBits, Spread, Track, Tunnel,
 )  # fmt: skip
 from controller.flows.flow import Flow
 from controller.flows.match import match
@@ -104,6 +104,7 @@ def every_kind() -> set[Flow]:
         Flow(4, 1, match(tun_id=(5, 0xFFFFFF), tun_src=6, tun_dst=(8, 8)), tunnel, 6),
         Flow(5, 1, match(reg0=1, reg1=(2, 3), reg2=(0, 1 << 31), reg3=5), (Load(reg, 0xFFF), Move(reg, reg)), 8),
         Flow(6, 1, match(in_port=1, **ip), (Load(Bits("reg0", 0, 32), 3), Load(Bits("ip_dst", 0, 8), 3), Output(1)), 8),
+        Flow(6, 2, match(in_port=2, **ip), (Choose(0xFFFF, 56, Bits("reg1", 0, 6)), Goto(9)), 8),
         *connections(),
         Flow(7, 1, match(tun_id=1 << 63), (Move(Bits("tun_src", 0, 32), Bits("reg3", 0, 32)), Output(1)), 8),
     }  # fmt: skip

@@ -43,6 +43,13 @@ def _vpcs(draw: st.DrawFn) -> dict[str, Any]:
             kept = draw(st.sets(st.sampled_from(sorted(fixed))))
             instances[name] = {"subnet": subnet, **{key: fixed[key] for key in sorted(kept)}}
     vpc: dict[str, Any] = {"subnets": subnets, "instances": instances}
+    if draw(st.booleans()):
+        vpc["peerings"] = {name: {"peer": f"{name}.there"} for name in draw(st.sets(st.sampled_from(["p-1", "p-2"])))}
+    if draw(st.booleans()):
+        vpc["route_tables"] = {name: {"routes": draw(_routes(sorted(instances)))} for name in draw(_tables)}
+        for subnet in subnets.values():
+            if vpc["route_tables"] and draw(st.booleans()):
+                subnet["route_table"] = draw(st.sampled_from(sorted(vpc["route_tables"])))
     if draw(st.booleans()) and "default" not in {*subnets, *instances}:
         vpc["security_groups"] = draw(_groups([*GROUPS, "default"]))
         known = [*vpc["security_groups"], *(["default"] if vpc["security_groups"] else [])]
@@ -50,6 +57,22 @@ def _vpcs(draw: st.DrawFn) -> dict[str, Any]:
             if known and draw(st.booleans()):
                 instance["groups"] = draw(st.lists(st.sampled_from(sorted(set(known))), unique=True, min_size=1))
     return vpc
+
+
+_tables = st.lists(st.sampled_from(["rt-1", "edge"]), unique=True, max_size=2)  # none of LABELS
+
+
+@st.composite
+def _routes(draw: st.DrawFn, instances: list[str]) -> dict[str, Any]:
+    """Routes to some instances, of which one is never there, or to nowhere."""
+    networks = ["0.0.0.0/0", "10.0.0.0/9", "10.1.0.0/16", "198.51.100.0/24", "10.0.0.2/32"]
+    found = {}
+    for network in draw(st.lists(st.sampled_from(networks), unique=True, max_size=3)):
+        hops = draw(st.lists(st.sampled_from([*instances, "gone"]), unique=True, max_size=3))
+        nowhere = draw(st.sampled_from([{"target": "blackhole"}, {"peering": "p-1"}]))
+        target: dict[str, Any] = {"next_hops": hops} if hops else nowhere
+        found[f"r{len(found)}"] = {"destination": network, **target}
+    return found
 
 
 GROUPS = ["web-servers", "databases", "g-10"]  # none of LABELS

@@ -4,7 +4,9 @@ from typing import Any
 
 from ryu.ofproto import ofproto_protocol, ofproto_v1_4, ofproto_v1_4_parser
 
-from controller.flows.action import Bits, Commit, DecTtl, Goto, Load, Move, Output, OutputBits, Spread, Track, Tunnel
+from controller.flows.action import (
+    Bits, Choose, Commit, DecTtl, Goto, Load, Move, Output, OutputBits, Spread, Track, Tunnel,
+)  # fmt: skip
 from controller.flows.flow import Flow
 from controller.flows.match import Match
 from controller.pipeline.headers import HEADERS
@@ -86,6 +88,8 @@ def _action(action: Any) -> Any:
             )
         case OutputBits(source):
             return parser.NXActionOutputReg(_span(source), _NAMES[source.header], 0)
+        case Choose(basis, size, target):
+            return parser.NXActionMultipath(3, basis, 0, size - 1, 0, _span(target), _NAMES[target.header])
         case Spread(basis, members, target):
             in_port = 0x00000002
             return parser.NXActionBundleLoad(

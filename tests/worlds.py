@@ -1,14 +1,16 @@
 """Snapshots for tests of the compiler: a fixed small one, and hypothesis strategies of random ones."""
 
 from dataclasses import replace
-from ipaddress import IPv6Network
+from ipaddress import IPv4Network, IPv6Network
 
 from hypothesis import strategies as st
 
 from controller.compiler.program import Program
 from controller.model.fabric import Attachment, Fabric, Link, Switch
 from controller.model.ipv6 import from_mac
+from controller.model.peering import Peering
 from controller.model.placement import Chassis, Observed
+from controller.model.routing import Route, RouteTable
 from controller.model.security import SecurityGroup, SecurityRule
 from controller.model.snapshot import Intent, Snapshot
 from controller.model.tenancy import Instance, Port, Subnet, Tenant, Vpc
@@ -57,6 +59,36 @@ def contents(built: Program) -> tuple:
 def two_tenants() -> Intent:
     """Two tenants with the same addresses and, for w1, the same MAC, on shared servers."""
     return intent_of([("red", 2, [0, 1, 0]), ("blue", 1, [0, 1, 3])])
+
+
+def with_routes(intent: Intent) -> Intent:
+    """Red's first subnet with routes of every kind: to one instance, to two and one that is not there, to nowhere, and
+    one that the VPC's own subnet overrules."""
+    table = RouteTable("red.prod", "edge")
+    one, two, gone = (f"red.prod.{name}.eth0" for name in ("w1", "w2", "gone"))
+    routes = (
+        Route(table.id, "any", "0.0.0.0/0", (one,)), Route(table.id, "several", "10.9.0.0/16", (gone, one, two)),
+        Route(table.id, "nowhere", "10.8.0.0/24"), Route(table.id, "local", "10.1.1.0/24", (two,)),
+    )  # fmt: skip
+    first, *others = intent.subnets
+    subnets = replace(first, route_table=table.id), *others
+    return replace(intent, subnets=subnets, route_tables=(table,), routes=routes)
+
+
+def with_peering(intent: Intent) -> Intent:
+    """Red and blue, with addresses of their own, peered by the word of both; each first subnet has a route across, and
+    red another one that leads nowhere."""
+    intent = apart(intent)
+    tables = RouteTable("red.prod", "edge"), RouteTable("blue.prod", "edge")
+    peerings = Peering("red.prod", "to-blue", "blue.prod"), Peering("blue.prod", "to-red", "red.prod")
+    routes = (
+        Route(tables[0].id, "blue", "10.2.0.0/16", (), "red.prod.to-blue"),
+        Route(tables[0].id, "gone", "10.3.0.0/16", (), "red.prod.to-green"),
+        Route(tables[1].id, "red", "10.1.0.0/16", (), "blue.prod.to-red"),
+    )
+    users = {f"{table.vpc}.net0": table.id for table in tables}
+    subnets = tuple(replace(one, route_table=users.get(one.id)) for one in intent.subnets)
+    return replace(intent, subnets=subnets, route_tables=tables, routes=routes, peerings=peerings)
 
 
 def intent_of(tenants: list[tuple[str, int, list[int]]]) -> Intent:
@@ -115,7 +147,109 @@ def intents(draw: st.DrawFn) -> Intent:
     for vpc in intent.vpcs:
         if draw(st.booleans()):
             intent = _with_groups(draw, intent, vpc.id)
+        if draw(st.booleans()):
+            intent = _with_routes(draw, intent, vpc.id)
+    return _with_peerings(draw, apart(intent)) if len(names) > 1 and draw(st.booleans()) else intent
+
+
+def apart(intent: Intent) -> Intent:
+    """The intent with addresses of its own for each VPC: 10.1.0.0/16 is the first one's, 10.2.0.0/16 the next."""
+    places = {vpc.id: number for number, vpc in enumerate(intent.vpcs, 1)}
+
+    def moved(address: str, vpc: str) -> str:
+        return address.replace("10.1.", f"10.{places[vpc]}.", 1)
+
+    subnets = tuple(
+        replace(one, cidr=moved(one.cidr, one.vpc), gateway=moved(one.gateway, one.vpc)) for one in intent.subnets
+    )
+    ports = tuple(replace(port, address=moved(port.address, _vpc_of(port))) for port in intent.ports)
+    return replace(intent, subnets=subnets, ports=ports)
+
+
+def _vpc_of(port: Port) -> str:
+    return port.subnet.rpartition(".")[0]
+
+
+@st.composite
+def peered(draw: st.DrawFn) -> Intent:
+    """Three tenants with VPCs that have groups and route tables, of which some are peered, or say so."""
+    places = st.lists(st.integers(0, SERVERS - 1), min_size=1, max_size=3)
+    intent = apart(intent_of([(name, draw(st.integers(1, 2)), draw(places)) for name in ("red", "blue", "green")]))
+    for vpc in intent.vpcs:
+        intent = _with_routes(draw, intent, vpc.id)
+        if draw(st.booleans()):
+            intent = _with_groups(draw, intent, vpc.id)
+    return _with_peerings(draw, intent)
+
+
+def _with_peerings(draw: st.DrawFn, intent: Intent) -> Intent:
+    """Most VPCs say that they are peered with most others, routes lead there, and rules speak of groups there."""
+    names = [vpc.id for vpc in intent.vpcs]
+    pairs = [(one, other) for one in names for other in names if one != other]
+    said = tuple(Peering(one, f"to-{other.split('.')[0]}", other) for one, other in pairs if draw(st.integers(0, 4)))
+    routes = {route.id: route for route in intent.routes}
+    for table in intent.route_tables:
+        own = [one for one in said if one.vpc == table.vpc]
+        for one in own:
+            if draw(st.integers(0, 3)):
+                route = Route(table.id, one.name, f"10.{names.index(one.peer) + 1}.0.0/16", (), one.id)
+                routes[route.id] = route
+        others = [one.id for one in own] + [f"{table.vpc}.gone"]
+        for number in range(draw(st.integers(0, 1))):
+            destination = f"10.{draw(st.integers(1, 3))}.0.0/{draw(st.sampled_from([12, 15, 16, 25]))}"
+            destination = str(IPv4Network(destination, strict=False))
+            route = Route(table.id, f"p{number}", destination, (), draw(st.sampled_from(others)))
+            if not any((one.table, one.destination) == (table.id, destination) for one in routes.values()):
+                routes[route.id] = route
+    groups = [group.id for group in intent.security_groups] + ["red.prod.gone", "blue.prod.gone"]
+    rules = tuple(_across(draw, rule, groups) if draw(st.booleans()) else rule for rule in intent.security_rules)
+    return replace(intent, peerings=said, routes=tuple(routes.values()), security_rules=rules)
+
+
+def _across(draw: st.DrawFn, rule: SecurityRule, groups: list[str]) -> SecurityRule:
+    """The rule about a group of another VPC, one that is there or not."""
+    vpc = rule.group.rpartition(".")[0]
+    others = [name for name in groups if name.rpartition(".")[0] != vpc]
+    return replace(rule, cidr=None, peers=None, across=draw(st.sampled_from(others)))
+
+
+DESTINATIONS = ["0.0.0.0/0", "10.0.0.0/8", "10.1.0.0/24", "10.1.0.0/28", "10.1.0.10/32", "10.9.0.0/16", "10.9.9.0/24"]
+
+
+@st.composite
+def routed(draw: st.DrawFn) -> Intent:
+    """Two tenants with route tables that are used, and at least two instances each."""
+    places = st.lists(st.integers(0, SERVERS - 1), min_size=2, max_size=5)
+    intent = intent_of([(name, draw(st.integers(1, 3)), draw(places)) for name in ("red", "blue")])
+    for vpc in intent.vpcs:
+        intent = _with_routes(draw, intent, vpc.id)
     return intent
+
+
+def _with_routes(draw: st.DrawFn, intent: Intent, vpc: str) -> Intent:
+    """One or two route tables with up to three routes each, and some subnets of the VPC that use them."""
+    tables = [RouteTable(vpc, f"t{place}") for place in range(draw(st.integers(1, 2)))]
+    names = [table.id for table in tables]
+    drawn = (draw(st.lists(routes(name, intent), max_size=3, unique_by=_destination)) for name in names)
+    found = list({route.id: route for several in drawn for route in several}.values())
+    chosen = {one.id: draw(st.sampled_from(names) | st.none()) for one in intent.subnets if one.vpc == vpc}
+    subnets = tuple(replace(one, route_table=chosen.get(one.id, one.route_table)) for one in intent.subnets)
+    return replace(
+        intent, subnets=subnets, route_tables=(*intent.route_tables, *tables), routes=(*intent.routes, *found),
+    )  # fmt: skip
+
+
+def _destination(route: Route) -> str:
+    return route.destination
+
+
+@st.composite
+def routes(draw: st.DrawFn, table: str, intent: Intent) -> Route:
+    """A route of `table` to some ports of its VPC, one that is not there perhaps, or to nowhere."""
+    vpc = table.rpartition(".")[0]
+    ports = [port.id for port in intent.ports if port.instance.startswith(f"{vpc}.")] + [f"{vpc}.gone.eth0"]
+    hops = tuple(sorted(draw(st.sets(st.sampled_from(ports), max_size=4))))
+    return Route(table, f"r{draw(st.integers(0, 3))}", draw(st.sampled_from(DESTINATIONS)), hops)
 
 
 @st.composite

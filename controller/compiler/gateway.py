@@ -1,23 +1,27 @@
-"""Distributed routing, first step: a packet for the gateway's MAC goes on in the subnet that has its destination.
+"""Distributed routing, first step: a packet for the gateway's MAC goes on in the subnet that has its destination, or
+where the subnet's route table leads it.
 
-This is the only place behind the first table that writes the label, and it leads from a subnet of a VPC to one of the
-same VPC only. The tunnel then carries the VNI of the destination's subnet.
+This, `next_hop` and `peered` are the only places behind the first table that write the label, and they lead from a
+subnet of a VPC to one of the same VPC, or of one that it is peered with by the word of both, and nowhere else. The
+tunnel then carries the VNI of the subnet that the packet goes on in.
 """
 
 from collections.abc import Iterator
 from typing import NamedTuple
 
 from controller.compiler.address import ipv6, mac, prefix
+from controller.compiler.routes import Lead, Led, RoutesScope
 from controller.compiler.unit import Selected
 from controller.compiler.vpc import VpcScope
+from controller.flows.action import Action, Choose
 from controller.flows.flow import Flow
-from controller.flows.language import flow, goto, load
+from controller.flows.language import bits, flow, goto, load
 from controller.flows.match import match
 from controller.model.addresses import GATEWAY_MAC
 from controller.model.ipv6 import GATEWAY_LINK_LOCAL
-from controller.pipeline.fields import NETWORK
+from controller.pipeline.fields import NETWORK, SLOT
 from controller.pipeline.headers import IPV4, IPV6
-from controller.pipeline.tables import GATEWAY, NEIGHBOUR
+from controller.pipeline.tables import GATEWAY, NEIGHBOUR, NEXT_HOP_INSTANCE, PEERED
 
 
 class Connected(NamedTuple):
@@ -37,10 +41,14 @@ class Itself(NamedTuple):
     because: str
 
 
-SCOPES = (VpcScope,)
+SCOPES = (VpcScope, RoutesScope)
 
 
-def select(scope: VpcScope) -> Iterator[Selected]:
+def select(scope: VpcScope | RoutesScope) -> Iterator[Selected]:
+    if isinstance(scope, RoutesScope):
+        for led, present in scope.led():
+            yield (led.vni, led.lead.route), present, led
+        return
     for subnet, present in scope.subnets:
         for target, _ in scope.subnets:
             cidr6 = target.cidr6 if subnet.cidr6 else None
@@ -50,17 +58,30 @@ def select(scope: VpcScope) -> Iterator[Selected]:
             yield subnet.id, present, Itself(subnet.vni, subnet.id)
 
 
-def compile(view: Connected | Itself) -> Iterator[Flow]:
-    to_gateway = {"network": view.vni, "eth_dst": mac(GATEWAY_MAC)}
-    if isinstance(view, Itself):
-        to_itself = match(**to_gateway, eth_type=IPV6, ipv6_dst=ipv6(GATEWAY_LINK_LOCAL))
+def compile(view: Connected | Itself | Led) -> Iterator[Flow]:
+    if isinstance(view, Led):
+        yield _flow(view.vni, view.lead.destination, view.lead.route, *_onward(view.lead))
+    elif isinstance(view, Itself):
+        to_itself = match(network=view.vni, eth_dst=mac(GATEWAY_MAC), eth_type=IPV6, ipv6_dst=ipv6(GATEWAY_LINK_LOCAL))
         yield flow(GATEWAY, "prefix", to_itself, goto(NEIGHBOUR), because=view.because, rank=128)
-        return
-    routed = load(NETWORK.name, view.to_vni), goto(NEIGHBOUR)
-    network, mask = prefix(view.cidr)
-    to_prefix = match(**to_gateway, eth_type=IPV4, ip_dst=(network, mask))
-    yield flow(GATEWAY, "prefix", to_prefix, *routed, because=view.because, rank=mask.bit_count())
-    if view.cidr6 is not None:
-        network, mask = prefix(view.cidr6)
-        to_prefix = match(**to_gateway, eth_type=IPV6, ipv6_dst=(network, mask))
-        yield flow(GATEWAY, "prefix", to_prefix, *routed, because=view.because, rank=mask.bit_count())
+    else:
+        for cidr in filter(None, (view.cidr, view.cidr6)):
+            yield _flow(view.vni, cidr, view.because, load(NETWORK.name, view.to_vni), goto(NEIGHBOUR))
+
+
+def _flow(vni: int, cidr: str, because: str, *actions: Action) -> Flow:
+    network, mask = prefix(cidr)
+    eth_type, name = (IPV6, "ipv6_dst") if ":" in cidr else (IPV4, "ip_dst")
+    to_prefix = match(network=vni, eth_dst=mac(GATEWAY_MAC), eth_type=eth_type, **{name: (network, mask)})
+    return flow(GATEWAY, "prefix", to_prefix, *actions, because=because, rank=mask.bit_count())
+
+
+def _onward(lead: Lead) -> Iterator[Action]:
+    """Nothing drops."""
+    if len(lead.hops) > 1:
+        yield Choose(lead.basis, len(lead.hops), bits(SLOT.name))
+    if lead.hops:
+        yield goto(NEXT_HOP_INSTANCE)
+    if lead.peer:
+        yield load(NETWORK.name, lead.peer)
+        yield goto(PEERED)

@@ -31,8 +31,8 @@ SCOPES = (SecurityScope,)
 
 
 def select(scope: SecurityScope) -> Iterator[Selected]:
-    spoken_of = {rule.peers for group in scope.groups for rule in group.rules if rule.peers is not None}
-    mask = sum(1 << scope.bits[name] for name in spoken_of)
+    spoken_of = {rule.peers or rule.across for group in scope.groups for rule in group.rules}
+    mask = sum(1 << scope.bits[name] for name in spoken_of if name is not None)
     for port, groups in scope.members:
         if groups & mask:
             second = () if port.address6 is None else (port.address6, link_local(port.mac))

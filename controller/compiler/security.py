@@ -4,12 +4,13 @@ Both are local to the flows of one switch, which change all at once: nothing is 
 """
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import NamedTuple
 
 from controller.compiler.unit import Where
 from controller.flows.action import Load
 from controller.flows.language import load
-from controller.model.security import SecurityGroup, SecurityRule
+from controller.model.security import GROUPS_PER_VPC, SecurityGroup, SecurityRule
 from controller.model.tenancy import Port
 from controller.pipeline.fields import OWN_GROUPS, VPC, ZONE, Field
 from controller.pipeline.headers import IPV4, IPV6
@@ -34,8 +35,9 @@ class GroupScope(NamedTuple):
 
 
 class SecurityScope(NamedTuple):
-    """The groups of one VPC. `members`: (port, its groups as bits); `bits`: group id -> its bit; `where`: the br-ints
-    (dpids) of all chassis with members of the VPC; `versions`: the EtherTypes of IP that its ports have."""
+    """The groups of one VPC. `members`: (port, its groups as bits), of the VPC, and of its peers where rules speak of
+    their groups; `bits`: group id -> its bit; `where`: the br-ints (dpids) of all chassis with members of the VPC;
+    `versions`: the EtherTypes of IP that its ports have."""
 
     vpc: int
     groups: tuple[GroupScope, ...]
@@ -77,7 +79,27 @@ def security(
         if port.groups:
             members.append((port, judged[port.id].groups))
     scopes = [GroupScope(group, rules, tuple(sorted(present[group.id]))) for group, rules in groups.items()]
-    return SecurityScope(vpc, tuple(scopes), tuple(members), {group.id: group.bit for group in groups}, where, versions)
+    bits = {group.id: group.bit for group in groups}
+    return SecurityScope(vpc, tuple(scopes), tuple(members), bits | _bits_across(groups, bits), where, versions)
+
+
+def across(scope: SecurityScope, ports: Iterable[Port]) -> SecurityScope:
+    """The scope with those of the ports, of VPCs that this one is peered with, that are in groups it speaks of. Routes
+    lead IPv4 alone across a peering, and IPv6 addresses of the other side may be somebody's on this one."""
+    found = []
+    for port in ports:
+        groups = sum(1 << scope.bits[name] for name in port.groups if name in scope.bits)
+        if groups:
+            found.append((replace(port, address6=None), groups))
+    return scope._replace(members=(*scope.members, *found))
+
+
+def _bits_across(groups: Mapping[SecurityGroup, tuple[SecurityRule, ...]], bits: Mapping[str, int]) -> dict[str, int]:
+    """Group of another VPC that a rule speaks of -> a bit that no group of this one has. From above, so that they stay
+    apart from those given to new groups; they may change, for what they mean never leaves a switch."""
+    named = sorted({rule.across for rules in groups.values() for rule in rules if rule.across is not None})
+    free = (bit for bit in reversed(range(GROUPS_PER_VPC)) if bit not in bits.values())
+    return dict(zip(named, free, strict=False))
 
 
 def words(fields: tuple[Field, ...], groups: int) -> Iterator[Load]:

@@ -61,7 +61,8 @@ def select(scope: SecurityScope | ChassisScope) -> Iterator[Selected]:
     if IPV6 in scope.versions:
         yield scope.vpc, scope.where, Always(scope.because, scope.vpc)
     for group, rules, where in scope.groups:
-        peers = tuple(sorted((name, scope.bits[name]) for name in {rule.peers for rule in rules} if name))
+        spoken_of = {rule.peers or rule.across for rule in rules}
+        peers = tuple(sorted((name, scope.bits[name]) for name in spoken_of if name))
         keeps = group.established == KEEP
         yield group.id, where, Group(scope.vpc, scope.versions, group.bit, keeps, rules, peers, group.id)
 
@@ -128,6 +129,7 @@ def _kinds(rule: SecurityRule, common: Terms) -> Iterator[Terms]:
 
 
 def _peers(view: Group, rule: SecurityRule, address: str) -> Terms:
-    if rule.peers is not None:
-        return has_group(PEER_GROUPS, dict(view.peers)[rule.peers])
+    group = rule.peers or rule.across
+    if group is not None:
+        return has_group(PEER_GROUPS, dict(view.peers)[group])
     return {} if rule.cidr is None else {address: prefix(rule.cidr)}

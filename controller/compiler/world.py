@@ -11,19 +11,24 @@ from operator import attrgetter, itemgetter
 from typing import NamedTuple
 
 from controller.compiler.index import Index
-from controller.compiler.security import Filter, SecurityScope, filters, security
+from controller.compiler.peered import PeeredScope
+from controller.compiler.peerings import Peerings
+from controller.compiler.routes import RoutesScope, routes_scope
+from controller.compiler.security import Filter, SecurityScope, across, filters, security
 from controller.compiler.unit import Where
 from controller.compiler.vpc import VpcScope
 from controller.model.difference import Difference, difference
 from controller.model.fabric import NO_FABRIC, Fabric
 from controller.model.kinds import KINDS
 from controller.model.placement import Chassis, Observed
+from controller.model.routing import Route, RouteTable
 from controller.model.security import SecurityGroup, SecurityRule
 from controller.model.snapshot import Snapshot
 from controller.model.tenancy import Instance, Port, Subnet
 
 _PHYSICAL = ("fabric", "switch", "attachment", "link")  # compared whole: a NIC with two ports is attached twice
 _INDEXED = tuple(kind for kind in KINDS if kind.name not in _PHYSICAL)
+Member = tuple[Port, Chassis]  # a port, and the chassis it is placed on
 Tunnels = tuple[tuple[int, Where], ...]  # (VXLAN port, dpids of the br-ints on which it has that number)
 
 
@@ -43,8 +48,9 @@ class SubnetScope(NamedTuple):
     """A subnet and the chassis that have to do with it, in the order of their names. It holds no port: one that comes
     or goes on a chassis with other members changes nothing here.
 
-    present: those with members, their br-ints (dpids) are `inside`. reach: those with members of the VPC, all of which
-    may send into the subnet; theirs are `around`. receivers, senders: the VXLAN ports of the two.
+    present: those with members, their br-ints (dpids) are `inside`. reach: those with members of the VPC or of one that
+    is peered with it, all of which may send into the subnet; theirs are `around`. receivers, senders: the VXLAN ports
+    of the two.
     """
 
     subnet: Subnet
@@ -79,7 +85,8 @@ class LocalScope(NamedTuple):
     plugged: tuple[tuple[int, Filter | None], ...]
 
 
-Scope = FabricScope | ChassisScope | SubnetScope | MemberScope | LocalScope | VpcScope | SecurityScope
+OfVpc = VpcScope | SecurityScope | RoutesScope | PeeredScope
+Scope = FabricScope | ChassisScope | SubnetScope | MemberScope | LocalScope | OfVpc
 
 
 def dpids(chassis: Iterable[Chassis]) -> Where:
@@ -114,6 +121,9 @@ class World:
         self._ports: Index[Port] = Index("port", attrgetter("subnet"))
         self._groups: Index[SecurityGroup] = Index("security_group", attrgetter("vpc"))
         self._rules: Index[SecurityRule] = Index("security_rule", attrgetter("group"))
+        self._tables: Index[RouteTable] = Index("route_table", attrgetter("vpc"))
+        self._routes: Index[Route] = Index("route", attrgetter("table"))
+        self._peerings = Peerings()
         self._scopes: dict[str, Scope] = {}
         self._keys: dict[str, frozenset[str]] = {}  # VPC -> keys of its scopes
 
@@ -121,6 +131,7 @@ class World:
         """Every scope that is other than it was, by its key; None for one that is gone."""
         change = difference(self._snapshot, snapshot, _INDEXED)
         vpcs = {*self._follow(change, snapshot), *self._replugged(observed)}
+        vpcs |= {peer for vpc in vpcs for peer in self._peerings.of(vpc).values()}
         self._snapshot, self._observed = snapshot, observed
         found: dict[str, Scope | None] = {f"chassis/{chassis.name}": None for chassis in change.olds("chassis")}
         found |= self._physical()
@@ -144,9 +155,10 @@ class World:
 
     def _follow(self, change: Difference, snapshot: Snapshot) -> Iterator[str]:
         """Brings the indexes up to date; gives the VPCs that may be other than before."""
-        for of_vpc in (self._subnets, self._instances, self._groups):
+        for of_vpc in (self._subnets, self._instances, self._groups, self._tables):
             yield from of_vpc.follow(change)
-        for of_part in (self._ports, self._rules):
+        yield from self._peerings.follow(change)
+        for of_part in (self._ports, self._rules, self._routes):
             yield from map(_vpc_of, of_part.follow(change))
         if change.olds("chassis") or change.news("chassis"):
             self._chassis = {chassis.name: chassis for chassis in snapshot.chassis}
@@ -163,20 +175,29 @@ class World:
     def _vpc(self, key: str) -> Iterator[tuple[str, Scope]]:
         """The scopes of a VPC, of its subnets and of their members, as they are now."""
         subnets = tuple(self._subnets.of(key))
-        members = {subnet.id: [(port, self._home(port)) for port in self._ports.of(subnet.id)] for subnet in subnets}
+        members = {subnet.id: list(self._members(subnet.id)) for subnet in subnets}
         everybody = list(chain.from_iterable(members.values()))
-        reach = _homes(everybody)
+        peers = self._peerings.of(key)
+        across_it = (self._members(one.id) for peer in peers.values() for one in self._subnets.of(peer))
+        visitors = list(chain.from_iterable(across_it))
+        reach = _homes([*everybody, *visitors])
         judged = filters(_label(subnets), self._groups.of(key), (port for port, _ in everybody))
-        present = []
+        placed = {}
         for subnet in subnets:
             within = self._kept(subnet, _homes(members[subnet.id]), reach)
-            present.append((subnet, within.inside))
+            placed[subnet] = within.inside
             yield subnet.id, within
             yield from self._inside(within, members[subnet.id], judged)
         if subnets:
-            yield key, VpcScope(tuple(present))
+            yield key, VpcScope(tuple(placed.items()))
         if judged:
-            yield f"{key}/security", self._security(key, everybody, judged, dpids(reach))
+            yield f"{key}/security", self._security(key, everybody, judged, visitors)
+        led = self._led(key, placed, everybody, peers)
+        if led is not None:
+            yield f"{key}/routes", led
+        guests = dpids(_homes(visitors))
+        if subnets and guests:
+            yield f"{key}/peered", PeeredScope(_label(subnets), subnets, guests)
 
     def _kept(self, subnet: Subnet, present: tuple[Chassis, ...], reach: tuple[Chassis, ...]) -> SubnetScope:
         """The scope of the subnet; the same object as before if it is equal, for all its members compare it."""
@@ -186,7 +207,7 @@ class World:
         return known if isinstance(known, SubnetScope) and known == scope else scope
 
     def _inside(
-        self, within: SubnetScope, members: Iterable[tuple[Port, Chassis]], judged: Mapping[str, Filter]
+        self, within: SubnetScope, members: Iterable[Member], judged: Mapping[str, Filter]
     ) -> Iterator[tuple[str, Scope]]:
         """The scopes of the members of a subnet, one by one and those of each chassis together."""
         local: dict[Chassis, list[tuple[int, Filter | None]]] = {}
@@ -199,17 +220,31 @@ class World:
             yield f"{within.subnet.id}/{chassis.name}", LocalScope(within.subnet, chassis.int_dpid, _in_order(plugged))
 
     def _security(
-        self, vpc: str, members: Iterable[tuple[Port, Chassis]], judged: Mapping[str, Filter], where: Where
+        self, vpc: str, members: Iterable[Member], judged: Mapping[str, Filter], visitors: Iterable[Member]
     ) -> SecurityScope:
         groups = {group: self._rules_of(group) for group in self._groups.of(vpc)}
         placed = ((port, chassis.int_dpid) for port, chassis in members)
-        return security(groups, placed, judged, _label(self._subnets.of(vpc)), where)
+        scope = security(groups, placed, judged, _label(self._subnets.of(vpc)), dpids(_homes(members)))
+        return across(scope, (port for port, _ in visitors))
+
+    def _led(
+        self, vpc: str, placed: Mapping[Subnet, Where], members: Iterable[Member], peers: Mapping[str, str]
+    ) -> RoutesScope | None:
+        tables = {table.id: self._routes.of(table.id) for table in self._tables.of(vpc)}
+        if not tables or not placed:
+            return None
+        vnis = {subnet.id: subnet.vni for subnet in placed}
+        here = self._observed.plugged
+        plugged = {port.id: (port, vnis[port.subnet]) for port, chassis in members if (chassis.name, port.id) in here}
+        numbers = {peering: _label(self._subnets.of(other)) for peering, other in peers.items()}
+        return routes_scope(placed, tables, plugged, numbers)
 
     def _rules_of(self, group: SecurityGroup) -> tuple[SecurityRule, ...]:
         return tuple(sorted(self._rules.of(group.id), key=attrgetter("id")))
 
-    def _home(self, port: Port) -> Chassis:
-        return self._chassis[self._instances[port.instance].server]
+    def _members(self, subnet: str) -> Iterator[Member]:
+        for port in self._ports.of(subnet):
+            yield port, self._chassis[self._instances[port.instance].server]
 
     def _take(self, key: str, scope: Scope | None) -> None:
         before = self._scopes.pop(key, None)
@@ -223,7 +258,7 @@ class World:
 
 
 def _vpc_of(part: str) -> str:
-    """The id of the VPC that the subnet or the group with this id is in."""
+    """The id of the VPC that the subnet, the group or the route table with this id is in."""
     return part.rpartition(".")[0]
 
 
@@ -236,7 +271,7 @@ def _in_order(plugged: list[tuple[int, Filter | None]]) -> tuple[tuple[int, Filt
     return tuple(sorted(plugged, key=itemgetter(0)))
 
 
-def _homes(members: Iterable[tuple[Port, Chassis]]) -> tuple[Chassis, ...]:
+def _homes(members: Iterable[Member]) -> tuple[Chassis, ...]:
     """The chassis of these, each once, in the order of their names."""
     found = {chassis.name: chassis for _, chassis in members}
     return tuple(found[name] for name in sorted(found))

@@ -65,6 +65,16 @@ class Spread:
 
 
 @dataclass(frozen=True, slots=True)
+class Choose:
+    """`multipath(symmetric_l3l4+udp,basis,modulo_n,size,0,target)`: a number below `size` by the packet's addresses and
+    L4 ports, the same for both directions of a connection."""
+
+    basis: int
+    size: int
+    target: Bits
+
+
+@dataclass(frozen=True, slots=True)
 class DecTtl:
     """`dec_ttl`: a packet whose TTL runs out is dropped."""
 
@@ -92,4 +102,4 @@ class Goto:
     table: int
 
 
-Action = Load | Move | Output | Tunnel | OutputBits | Spread | DecTtl | Track | Commit | Goto
+Action = Load | Move | Output | Tunnel | OutputBits | Spread | Choose | DecTtl | Track | Commit | Goto

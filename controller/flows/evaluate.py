@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from controller.flows.action import (
-    IN_PORT, Action, Bits, Commit, DecTtl, Goto, Load, Move, Output, OutputBits, Spread, Track, Tunnel,
+    IN_PORT, Action, Bits, Choose, Commit, DecTtl, Goto, Load, Move, Output, OutputBits, Spread, Track, Tunnel,
 )  # fmt: skip
 from controller.flows.connections import Connections
 from controller.flows.flow import Flow
@@ -36,18 +36,18 @@ class Outcome:
     hits: list[Flow] = field(default_factory=list)
 
 
-def first_member(spread: Spread) -> int:
-    return spread.members[0]
+def first_member(choice: Spread | Choose) -> int:
+    return choice.members[0] if isinstance(choice, Spread) else 0
 
 
 class Switch:
-    """The tables of one bridge, ready to evaluate packets. `choose` stands in for the hash of a Spread, `connections`
+    """The tables of one bridge, ready to evaluate packets. `choose` stands in for the hash, `connections`
     for the kernel's memory."""
 
     def __init__(
         self,
         flows: Iterable[Flow],
-        choose: Callable[[Spread], int] = first_member,
+        choose: Callable[[Spread | Choose], int] = first_member,
         connections: Connections | None = None,
     ) -> None:
         self._tables: dict[int, list[Flow]] = defaultdict(list)
@@ -78,7 +78,7 @@ class Switch:
                     write(state, bits, value)
                 case Move(source, target):
                     write(state, target, read(state, source))
-                case Spread(target=target):
+                case Spread(target=target) | Choose(target=target):
                     write(state, target, self._choose(action))
                 case Output(port):
                     _emit(state, port, outcome)

@@ -4,7 +4,7 @@ import hashlib
 from functools import cache, lru_cache
 
 from controller.flows.action import (
-    Action, Bits, Commit, DecTtl, Goto, Load, Move, Output, OutputBits, Spread, Track, Tunnel,
+    Action, Bits, Choose, Commit, DecTtl, Goto, Load, Move, Output, OutputBits, Spread, Track, Tunnel,
 )  # fmt: skip
 from controller.flows.flow import Flow
 from controller.flows.match import Match
@@ -101,7 +101,7 @@ def _check_once(table: Table, match: Match, actions: tuple[Action, ...]) -> None
 
 def _shape(action: Action) -> object:
     match action:
-        case Load(bits=target) | Move(target=target) | Spread(target=target):
+        case Load(bits=target) | Move(target=target) | Spread(target=target) | Choose(target=target):
             return target
         case Goto(table):
             return table
@@ -128,7 +128,7 @@ def _check(table: Table, match: Match, actions: tuple[Action, ...]) -> None:
 
 def _written(action: Action) -> tuple[Bits, ...]:
     match action:
-        case Load(bits=target) | Move(target=target) | Spread(target=target):
+        case Load(bits=target) | Move(target=target) | Spread(target=target) | Choose(target=target):
             return (target,)
         case Tunnel():
             return (bits("tun_dst"),)

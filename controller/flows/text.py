@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from ipaddress import IPv6Address
 
 from controller.flows.action import (
-    IN_PORT, LOCAL, Action, Bits, Commit, DecTtl, Goto, Load, Move, Output, OutputBits, Spread, Track, Tunnel,
+    IN_PORT, LOCAL, Action, Bits, Choose, Commit, DecTtl, Goto, Load, Move, Output, OutputBits, Spread, Track, Tunnel,
 )  # fmt: skip
 from controller.flows.flow import Flow
 from controller.flows.match import Term
@@ -111,6 +111,8 @@ def _action(action: Action, tables: Mapping[int, str] | None) -> str:
         case Spread(basis, members, target):
             ports = ",".join(str(port) for port in members)
             return f"bundle_load(symmetric_l3l4+udp,{basis},hrw,ofport,{_bits(target)},members:{ports})"
+        case Choose(basis, size, target):
+            return f"multipath(symmetric_l3l4+udp,{basis},modulo_n,{size},0,{_bits(target)})"
         case DecTtl():
             return "dec_ttl"
         case Track(zone, table):

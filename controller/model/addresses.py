@@ -5,6 +5,8 @@ import re
 from ipaddress import IPv4Address, IPv4Network, IPv6Network
 
 LABEL = r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?"
+VPC_ID = rf"{LABEL}\.{LABEL}"
+GROUP = rf"{LABEL}(\.{LABEL}\.{LABEL})?"
 ADDRESS = r"[0-9]{1,3}(\.[0-9]{1,3}){3}"
 CIDR = ADDRESS + r"/([0-9]|[12][0-9]|3[0-2])"
 REMOTE = CIDR + r"|[0-9A-Fa-f:]{2,39}/[0-9]{1,3}"  # IPv4 or IPv6
@@ -42,6 +44,21 @@ def label(text: str) -> str:
     raise NotationError(f"{shown(text)} is not a DNS label", hint)
 
 
+def vpc_id(text: str) -> str:
+    """The id of a VPC: the names of tenant and VPC, joined by a dot."""
+    if not re.fullmatch(VPC_ID, text):
+        raise NotationError(f"{shown(text)} is not the id of a VPC", "tenant and VPC, as in blue.shop")
+    return text
+
+
+def group(text: str) -> str:
+    """A security group: its name, or its id if it is another VPC's."""
+    if not re.fullmatch(GROUP, text):
+        hint = "its name, as in web-servers, or across a peering its id, as in blue.shop.web-servers"
+        raise NotationError(f"{shown(text)} is not a security group", hint)
+    return text
+
+
 def address(text: str) -> IPv4Address:
     """An IPv4 address in dotted decimal."""
     if _is_ipv6(text):
@@ -71,6 +88,15 @@ def cidr(text: str) -> IPv4Network:
     for block, name in RESERVED.items():
         if network.overlaps(block):
             raise NotationError(f"{text} overlaps {block}: {name}", "hosts cannot have these; 10.0.0.0/8 is free")
+    return network
+
+
+def destination(text: str) -> IPv4Network:
+    """Any IPv4 network with its prefix length: routes lead IPv4 alone."""
+    if _is_ipv6(text):
+        raise NotationError(f"{shown(text)} is IPv6", "routes lead IPv4 alone")
+    network = remote(text)
+    assert isinstance(network, IPv4Network)
     return network
 
 

@@ -8,6 +8,7 @@ from ipaddress import ip_address, ip_network
 from typing import Protocol
 
 from controller.model.ipv6 import link_local
+from controller.model.peering import consented
 from controller.model.security import ANY, FROM_PORT, ICMP, ICMPV6, PROTOCOLS, TO_PORT, SecurityRule, port_range
 from controller.model.snapshot import Intent
 from controller.model.tenancy import Port
@@ -41,6 +42,7 @@ class Admission:
         self._rules: dict[tuple[str, str], list[SecurityRule]] = defaultdict(list)
         for rule in intent.security_rules:
             self._rules[rule.group, rule.direction].append(rule)
+        self._joined = consented(intent.peerings)
         self._groups = {(_vpc(port), port.address): port.groups for port in intent.ports}
         for port in intent.ports:
             if port.address6 is not None:
@@ -69,6 +71,9 @@ class Admission:
 
     def _covers(self, rule: SecurityRule, vpc: str, peer: str) -> bool:
         """Whether the rule is about a peer with this address. A group's members are known by their addresses."""
+        if rule.across is not None:
+            other = rule.across.rpartition(".")[0]
+            return other in self._joined.get(vpc, ()) and rule.across in self._groups.get((other, peer), ())
         if rule.peers is not None:
             return rule.peers in self._groups.get((vpc, peer), ())
         return rule.cidr is None or (peer != "" and ip_address(peer) in ip_network(rule.cidr))

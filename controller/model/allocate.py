@@ -10,9 +10,11 @@ What exists already keeps what it has: a running network is changed by what the 
 import hashlib
 import heapq
 from collections import Counter
-from collections.abc import Container, Iterator, Mapping, Sequence, Set
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import replace
 from ipaddress import IPv4Address, IPv4Network
 from itertools import chain
+from typing import TypeVar
 
 from controller.model.addresses import gateway
 from controller.model.dual_stack import addresses6
@@ -20,8 +22,12 @@ from controller.model.encapsulation import VNI_BITS
 from controller.model.ipv6 import gateway6
 from controller.model.order import natural
 from controller.model.parts import Elsewhere
+from controller.model.peering import Peering
 from controller.model.problem import InvalidIntent, Path, Problem
-from controller.model.request import Request, WantedGroup, WantedInstance, WantedRule, WantedSubnet, read_request
+from controller.model.request import (
+    Request, WantedGroup, WantedInstance, WantedRoute, WantedRule, WantedSubnet, read_request,
+)  # fmt: skip
+from controller.model.routing import Route, RouteTable
 from controller.model.security import ANY, DEFAULT, GROUPS_PER_VPC, OFF, SecurityGroup, SecurityRule
 from controller.model.snapshot import Intent
 from controller.model.tenancy import Instance, Port, Subnet, Tenant, Vpc
@@ -31,6 +37,7 @@ PORT_NAME = "eth0"
 MADE_MACS = 0x02_80_00_00_00_00  # locally administered, and apart from the fabric's 02:00 + IPv4 address
 MADE_MAC_BITS = 39
 ZONE_BITS = 16
+Thing = TypeVar("Thing", Tenant, Vpc, SecurityRule, RouteTable, Route, Peering)
 
 
 def allocate(
@@ -60,9 +67,8 @@ def allocate(
     addresses = _addresses(wanted, subnets, ports, {value for kind, value in retired if kind == "address"})
     second = addresses6(wanted, subnets, ports, macs := _macs(wanted, ports))
     zones, members = _zones(wanted, placed, present, elsewhere.zones), _memberships(request)
-    return Intent(
-        tenants=tuple(Tenant(name) for name in sorted(request.tenants, key=natural)),
-        vpcs=tuple(sorted((Vpc(*pair) for pair in request.vpcs), key=lambda vpc: natural(vpc.id))),
+    return replace(
+        _as_said(request),
         subnets=subnets,
         instances=tuple(Instance(one.vpc, one.name, placed[one.id]) for one in wanted),
         ports=tuple(
@@ -71,8 +77,23 @@ def allocate(
             for one in wanted
         ),
         security_groups=_groups(request.groups, present),
-        security_rules=tuple(sorted(map(_rule, request.rules), key=lambda rule: natural(rule.id))),
     )
+
+
+def _as_said(request: Request) -> Intent:
+    """The things of which nothing is left open."""
+    return Intent(
+        tenants=_in_order(map(Tenant, request.tenants)),
+        vpcs=_in_order(Vpc(*pair) for pair in request.vpcs),
+        security_rules=_in_order(map(_rule, request.rules)),
+        route_tables=_in_order(RouteTable(one.vpc, one.name) for one in request.route_tables),
+        routes=_in_order(map(_route, request.routes)),
+        peerings=_in_order(Peering(one.vpc, one.name, one.peer or "") for one in request.peerings),
+    )
+
+
+def _in_order(things: Iterable[Thing]) -> tuple[Thing, ...]:
+    return tuple(sorted(things, key=lambda thing: natural(thing.id)))
 
 
 def _checked(tenants: object, servers: Sequence[str], present: Intent, elsewhere: Elsewhere) -> Request:
@@ -118,7 +139,15 @@ def _rule(one: WantedRule) -> SecurityRule:
     assert one.direction is not None  # check_request has seen to it
     cidr = None if one.cidr is None else str(one.cidr)
     peers = None if one.peers is None else f"{one.vpc}.{one.peers}"
-    return SecurityRule(one.group, one.name, one.direction, one.protocol or ANY, one.ports, one.icmp_type, cidr, peers)
+    whom = cidr, peers, one.across
+    return SecurityRule(one.group, one.name, one.direction, one.protocol or ANY, one.ports, one.icmp_type, *whom)
+
+
+def _route(wanted: WantedRoute) -> Route:
+    """A next hop is the port of the instance, whether there is such an instance or not."""
+    hops = tuple(sorted(f"{wanted.vpc}.{name}.{PORT_NAME}" for name in wanted.next_hops or ()))
+    peering = wanted.peering and f"{wanted.vpc}.{wanted.peering}"
+    return Route(wanted.table, wanted.name, str(wanted.destination), hops, peering)
 
 
 def _zones(
@@ -155,8 +184,9 @@ def _subnets(wanted: Sequence[WantedSubnet], present: Intent, taken: Set[int]) -
             if vni is None:
                 raise _retired(one.path, "VNI")
             used.add(vni)
+        table = one.route_table and f"{one.vpc}.{one.route_table}"
         dual = (str(one.network6), str(gateway6(one.network6))) if one.network6 else (None, None)
-        result.append(Subnet(one.vpc, one.name, str(one.network), str(gateway(one.network)), vni, *dual))
+        result.append(Subnet(one.vpc, one.name, str(one.network), str(gateway(one.network)), vni, table, *dual))
     return tuple(result)
 
 

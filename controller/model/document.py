@@ -4,26 +4,33 @@ from ipaddress import IPv6Network
 from typing import Any
 
 from controller.model.ipv6 import from_mac
+from controller.model.routing import BLACKHOLE, Route
 from controller.model.security import OFF, SecurityRule
 from controller.model.snapshot import Intent
 from controller.model.tenancy import Port, Subnet
+
+OPTIONAL = ("security_groups", "route_tables", "peerings")  # left out of a VPC that has none
 
 
 def document(intent: Intent) -> dict[str, Any]:
     """Applied to a network that has this intent, the document changes nothing."""
     tenants: dict[str, Any] = {tenant.name: {"vpcs": {}} for tenant in intent.tenants}
-    vpcs: dict[str, Any] = {vpc.id: {"subnets": {}, "security_groups": {}, "instances": {}} for vpc in intent.vpcs}
+    vpcs: dict[str, Any] = {vpc.id: {name: {} for name in ("subnets", *OPTIONAL, "instances")} for vpc in intent.vpcs}
     for vpc in intent.vpcs:
         tenants[vpc.tenant]["vpcs"][vpc.name] = vpcs[vpc.id]
     for subnet in intent.subnets:
-        dual = {"cidr6": subnet.cidr6} if subnet.cidr6 else {}
-        vpcs[subnet.vpc]["subnets"][subnet.name] = {"cidr": subnet.cidr, **dual}
+        vpcs[subnet.vpc]["subnets"][subnet.name] = {"cidr": subnet.cidr}
+        if subnet.cidr6:
+            vpcs[subnet.vpc]["subnets"][subnet.name]["cidr6"] = subnet.cidr6
+        if subnet.route_table is not None:
+            vpcs[subnet.vpc]["subnets"][subnet.name]["route_table"] = subnet.route_table.rpartition(".")[2]
     groups: dict[str, Any] = {}
     for group in intent.security_groups:
         groups[group.id] = {"rules": {}, "established": group.established}
         vpcs[group.vpc]["security_groups"][group.name] = groups[group.id]
     for rule in intent.security_rules:
         groups[rule.group]["rules"][rule.name] = _rule(rule)
+    _add_routing(vpcs, intent)
     ports = {port.instance: port for port in intent.ports}
     subnets = {subnet.id: subnet for subnet in intent.subnets}
     for instance in intent.instances:
@@ -41,8 +48,9 @@ def document(intent: Intent) -> dict[str, Any]:
             names = [name.rpartition(".")[2] for name in port.groups]
             vpcs[instance.vpc]["instances"][instance.name]["groups"] = names
     for vpc in vpcs.values():
-        if not vpc["security_groups"]:
-            del vpc["security_groups"]
+        for name in OPTIONAL:
+            if not vpc[name]:
+                del vpc[name]
     return tenants
 
 
@@ -53,10 +61,28 @@ def _chosen(port: Port, subnet: Subnet) -> dict[str, str]:
     return {"ip6": port.address6}
 
 
+def _add_routing(vpcs: dict[str, Any], intent: Intent) -> None:
+    tables: dict[str, Any] = {}
+    for table in intent.route_tables:
+        tables[table.id] = vpcs[table.vpc]["route_tables"][table.name] = {"routes": {}}
+    for route in intent.routes:
+        tables[route.table]["routes"][route.name] = _route(route)
+    for peering in intent.peerings:
+        vpcs[peering.vpc]["peerings"][peering.name] = {"peer": peering.peer}
+
+
+def _route(route: Route) -> dict[str, Any]:
+    if route.peering is not None:
+        return {"destination": route.destination, "peering": route.peering.rpartition(".")[2]}
+    if not route.next_hops:
+        return {"destination": route.destination, "target": BLACKHOLE}
+    return {"destination": route.destination, "next_hops": [name.split(".")[2] for name in route.next_hops]}
+
+
 def _rule(rule: SecurityRule) -> dict[str, Any]:
     """What is not said is left out."""
     said: dict[str, Any] = {"direction": rule.direction, "protocol": rule.protocol}
-    peers = None if rule.peers is None else rule.peers.rpartition(".")[2]
+    peers = rule.across if rule.peers is None else rule.peers.rpartition(".")[2]
     for name, value in (("ports", rule.ports), ("icmp_type", rule.icmp_type), ("cidr", rule.cidr), ("peers", peers)):
         if value is not None:
             said[name] = value

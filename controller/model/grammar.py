@@ -7,7 +7,7 @@ import difflib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from controller.model import addresses, ipv6, security
+from controller.model import addresses, ipv6, routing, security
 from controller.model.addresses import NotationError, shown
 from controller.model.problem import Path, Problem
 
@@ -71,6 +71,7 @@ SUBNET = Record(
     {
         "cidr": Scalar("IPv4 network, unique within the VPC.", addresses.CIDR, addresses.cidr, "10.1.0.0/24"),
         "cidr6": Scalar("IPv6 network (/64), if it has IPv6, too.", ipv6.CIDR6, ipv6.cidr6, "fd00:1::/64"),
+        "route_table": Scalar("Name of its route table; default: none.", addresses.LABEL, addresses.label, "edge"),
     },
     frozenset({"cidr"}),
 )
@@ -98,7 +99,7 @@ RULE = Record(
         "ports": Scalar("Destination ports of TCP or UDP.", addresses.PORTS, addresses.ports, "8000-8100", number=True),
         "icmp_type": Scalar("Type of the ICMP request.", addresses.ICMP_TYPE, addresses.icmp_type, "8", number=True),
         "cidr": Scalar("Network of the peers.", addresses.REMOTE, addresses.remote, "0.0.0.0/0"),
-        "peers": Scalar("Security group of the peers.", addresses.LABEL, addresses.label, "web-servers"),
+        "peers": Scalar("Security group of the peers.", addresses.GROUP, addresses.group, "web-servers"),
     },
     frozenset({"direction"}),
 )
@@ -109,11 +110,35 @@ SECURITY_GROUP = Record(
         "established": choice("Open connections that are allowed no more", security.CUT, security.KEEP),
     },
 )
+ROUTE = Record(
+    "Where what is for some addresses goes: to instances, to a peer, or nowhere. The longest prefix decides.",
+    {
+        "destination": Scalar("Network of the addresses.", addresses.CIDR, addresses.destination, "0.0.0.0/0"),
+        "next_hops": Several(
+            "Instances; each connection goes to one of those that are there.",
+            Scalar("Name of an instance of the VPC.", addresses.LABEL, addresses.label, "router"),
+        ),
+        "peering": Scalar("Name of a peering of the VPC.", addresses.LABEL, addresses.label, "to-shop"),
+        "target": choice("What else becomes of it", routing.BLACKHOLE),
+    },
+    frozenset({"destination"}),
+)
+ROUTE_TABLE = Record(
+    "Where the gateways of the subnets that name it send what is not for the VPC's own subnets.",
+    {"routes": Names("Its routes by name.", ROUTE)},
+)
+PEERING = Record(
+    "Consent to be peered with another VPC, which must consent, too. Then routes may lead there.",
+    {"peer": Scalar("The other VPC: tenant and name.", addresses.VPC_ID, addresses.vpc_id, "blue.shop")},
+    frozenset({"peer"}),
+)
 VPC = Record(
     "A private network; its addresses mean nothing outside it.",
     {
         "subnets": Names("The VPC's subnets by name.", SUBNET),
         "security_groups": Names("Its security groups by name; without any, all of the VPC is open.", SECURITY_GROUP),
+        "route_tables": Names("Its route tables by name.", ROUTE_TABLE),
+        "peerings": Names("With which VPCs it is peered, by names of its own.", PEERING),
         "instances": Names("Its instances by name.", INSTANCE),
     },
 )

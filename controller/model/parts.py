@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from controller.model.order import Names, natural
+from controller.model.peering import Peering
 from controller.model.snapshot import Intent
 from controller.model.tenancy import Vpc
 
@@ -18,11 +19,14 @@ from controller.model.tenancy import Vpc
 @dataclass(frozen=True, slots=True)
 class Elsewhere:
     """What a document of one VPC does not say, but those who decide must know. vnis: in use outside;
-    load: server -> number of instances outside; zones: (server, conntrack zone) in use outside."""
+    load: server -> number of instances outside; zones: (server, conntrack zone) in use outside;
+    peerings: those of other VPCs; networks: (VPC, CIDR) of the subnets of those."""
 
     vnis: Set[int] = frozenset()
     load: Mapping[str, int] = field(default_factory=dict)
     zones: Set[tuple[str, int]] = frozenset()
+    peerings: tuple[Peering, ...] = ()
+    networks: tuple[tuple[str, str], ...] = ()
 
 
 def part(intent: Intent, vpc: str) -> Intent:
@@ -53,7 +57,10 @@ def elsewhere(intent: Intent, vpc: str) -> Elsewhere:
     vnis = frozenset(subnet.vni for subnet in intent.subnets if subnet.vpc != vpc)
     servers = {instance.id: instance.server for instance in intent.instances if instance.vpc != vpc}
     zones = frozenset((servers[port.instance], port.zone) for port in intent.ports if port.instance in servers)
-    return Elsewhere(vnis, Counter(servers.values()), zones)
+    peerings = tuple(one for one in intent.peerings if one.vpc != vpc)
+    peered = {one.vpc for one in peerings}
+    networks = tuple((one.vpc, one.cidr) for one in intent.subnets if one.vpc in peered) if peered else ()
+    return Elsewhere(vnis, Counter(servers.values()), zones, peerings, networks)
 
 
 def _vpc_id(vpc: Vpc) -> str:
@@ -72,6 +79,10 @@ def _vpc_of_rule(rule: Any) -> str:
     return str(rule.group.rpartition(".")[0])
 
 
+def _vpc_of_route(route: Any) -> str:
+    return str(route.table.rpartition(".")[0])
+
+
 _MEMBERS: Mapping[str, Callable[[Any], str]] = {
     "vpcs": _vpc_id,
     "subnets": _vpc_of,
@@ -79,6 +90,9 @@ _MEMBERS: Mapping[str, Callable[[Any], str]] = {
     "ports": _vpc_of_port,
     "security_groups": _vpc_of,
     "security_rules": _vpc_of_rule,
+    "route_tables": _vpc_of,
+    "peerings": _vpc_of,
+    "routes": _vpc_of_route,
 }  # part of an intent -> the VPC that one of its members is in
 
 

@@ -1,13 +1,14 @@
 """The policy in a tenant's words: who receives a frame that an instance sends.
 
 This is the definition that flow tables and running labs are judged by, so it knows nothing of either. The policy:
-a subnet is one layer-2 network, and what is sent to its gateway's MAC is routed to any address of the VPC; nothing
-leaves a VPC. A port may send IPv4 and ARP, untagged, from its own MAC and its own address; from any, if the operator
-has allowed that. ARP is answered at the edge on behalf of the port or gateway that is asked for, and so are echo
-requests to a gateway. A port of a subnet with IPv6 may send that likewise, also from the link-local address of its MAC
-to what is link-local or multicast; of Neighbour Discovery it may solicit, which is answered at the edge. Where a VPC
-has security groups, the sender's and each receiver's must allow the connection that a packet opens; the verdict is on
-such packets.
+a subnet is one layer-2 network, and what is sent to its gateway's MAC is routed to any address of the VPC, or - IPv4 -
+as the subnet's route table says: to an instance, or to an address of a VPC with which both sides have agreed to be
+peered. Nothing else leaves a VPC. A port may send IPv4 and ARP, untagged, from its own MAC and its own address; from
+any, if the operator has allowed that. ARP is answered at the edge on behalf of the port or gateway that is asked for,
+and so are echo requests to a gateway. A port of a subnet with IPv6 may send that likewise, also from the link-local
+address of its MAC to what is link-local or multicast; of Neighbour Discovery it may solicit, which is answered at the
+edge. Where a VPC has security groups, the sender's and each receiver's must allow the connection that a packet opens;
+the verdict is on such packets.
 """
 
 from collections import defaultdict
@@ -17,6 +18,7 @@ from ipaddress import IPv6Address
 
 from controller.model.addresses import GATEWAY_MAC
 from controller.model.admission import ETH_IPV6, Admission
+from controller.model.forwarding import Forwarding, Way
 from controller.model.ipv6 import GATEWAY_LINK_LOCAL, NEARBY, UNSPECIFIED, link_local
 from controller.model.snapshot import Intent
 from controller.model.tenancy import Port
@@ -67,6 +69,8 @@ class Reason(StrEnum):
 
     DELIVERED = "delivered"
     ROUTED = "routed by the gateway"
+    PEERED = "routed across a peering"
+    NEXT_HOP = "sent to a next hop"
     BROADCAST = "broadcast in the subnet"
     ARP_ANSWERED = "arp answered at the edge"
     ECHO_ANSWERED = "echo answered by the gateway"
@@ -87,6 +91,7 @@ class Reason(StrEnum):
     TO_ITSELF = "addressed to the sender itself"
     TO_GATEWAY = "a gateway answers echo requests only"
     NO_ROUTE = "no such address in the vpc"
+    BLACKHOLE = "dropped by a route"
     TTL_EXPIRED = "ttl expired at the gateway"
     PROTOCOL = "protocol not allowed"
     NOT_ALLOWED_OUT = "not allowed by the sender's security groups"
@@ -96,11 +101,19 @@ class Reason(StrEnum):
 @dataclass(frozen=True, slots=True)
 class Verdict:
     """`receivers` are the ids of the ports that get the frame; `answer_mac` is the MAC that the edge answers with (ARP,
-    echo), to the sender alone, or None when it does not answer."""
+    echo), to the sender alone, or None when it does not answer. `route` is the id of the route that decided. `spread`
+    is the number of next hops that the frame goes to one of: at most one gets it, and only if it is a receiver."""
 
     receivers: frozenset[str]
     answer_mac: str | None
     reason: Reason
+    route: str | None = None
+    spread: int = 0
+
+    @property
+    def words(self) -> str:
+        """The reason, with the route that decided."""
+        return f"{self.reason} ({self.route})" if self.route else str(self.reason)
 
 
 class Reachability:
@@ -108,6 +121,7 @@ class Reachability:
 
     def __init__(self, intent: Intent) -> None:
         self._admission = Admission(intent)
+        self._forwarding = Forwarding(intent)
         self._ports = {port.id: port for port in intent.ports}
         self._members: dict[str, list[Port]] = defaultdict(list)
         for port in intent.ports:
@@ -139,6 +153,10 @@ class Reachability:
         if packet.eth_type == ETH_IPV6 and sender.address6 is not None:
             return self._ipv6(sender, packet)
         return _dropped(Reason.PROTOCOL)
+
+    def returns(self, source: Port, target: Port) -> bool:
+        """Whether what the target sends to the source's address goes to the source, if it has a machine there."""
+        return source.subnet == target.subnet or self._forwarding.way(target.subnet, source.address).vpc == _vpc(source)
 
     def _arp(self, sender: Port, packet: Packet) -> Verdict:
         """Requests are answered whatever their Ethernet destination is: hosts refresh a neighbour by unicast ARP."""
@@ -211,7 +229,15 @@ class Reachability:
 
     def _routed(self, sender: Port, packet: Packet) -> Verdict:
         """Addresses are unique within a VPC. Every gateway of it answers for itself, whatever the TTL is."""
-        target = _vpc(sender), packet.ip_dst or ""
+        if packet.eth_type == ETH_IPV6:
+            return self._to_address(sender, packet, _vpc(sender))
+        way = self._forwarding.way(sender.subnet, packet.ip_dst or "")
+        if way.vpc is None:
+            return self._to_next_hop(sender, packet, way)
+        return replace(self._to_address(sender, packet, way.vpc), route=way.route)
+
+    def _to_address(self, sender: Port, packet: Packet, vpc: str) -> Verdict:
+        target = vpc, packet.ip_dst or ""
         if target in self._gateways or packet.ip_dst == GATEWAY_LINK_LOCAL:
             if (packet.eth_type, packet.ip_proto, packet.icmp_type) in ECHO_REQUESTS:
                 return Verdict(frozenset(), GATEWAY_MAC, Reason.ECHO_ANSWERED)
@@ -221,9 +247,22 @@ class Reachability:
             return _dropped(Reason.NO_ROUTE)
         if receiver is sender:
             return _dropped(Reason.TO_ITSELF)
-        if (DEFAULT_TTL if packet.ip_ttl is None else packet.ip_ttl) <= 1:
+        if _expires(packet):
             return _dropped(Reason.TTL_EXPIRED)
-        return Verdict(frozenset({receiver.id}), None, Reason.ROUTED)
+        reason = Reason.ROUTED if vpc == _vpc(sender) else Reason.PEERED
+        return Verdict(frozenset({receiver.id}), None, reason)
+
+    @staticmethod
+    def _to_next_hop(sender: Port, packet: Packet, way: Way) -> Verdict:
+        """A hop is handed the packet whatever its address is, but nobody gets what it sent itself."""
+        if not way.hops:
+            return replace(_dropped(Reason.BLACKHOLE), route=way.route)
+        others = frozenset(way.hops) - {sender.id}
+        if not others:
+            return replace(_dropped(Reason.TO_ITSELF), route=way.route)
+        if _expires(packet):
+            return _dropped(Reason.TTL_EXPIRED)
+        return Verdict(others, None, Reason.NEXT_HOP, way.route, len(way.hops) if len(way.hops) > 1 else 0)
 
 
 def may_reach(intent: Intent, packet: Packet) -> Verdict:
@@ -247,6 +286,10 @@ def _own_addresses(port: Port) -> tuple[str | None, str]:
 
 def _vpc(port: Port) -> str:
     return port.subnet.rpartition(".")[0]
+
+
+def _expires(packet: Packet) -> bool:
+    return (DEFAULT_TTL if packet.ip_ttl is None else packet.ip_ttl) <= 1
 
 
 def _dropped(reason: Reason) -> Verdict:

@@ -19,6 +19,7 @@ class WantedSubnet:
     vpc: str
     name: str
     network: IPv4Network | None
+    route_table: str | None
     path: Path
     network6: IPv6Network | None = None
     dual: bool = False
@@ -66,7 +67,8 @@ class WantedGroup:
 
 @dataclass(frozen=True, slots=True)
 class WantedRule:
-    """A rule of the group with the id `group`. None means: not given (or bad); `peers` is a name inside the VPC."""
+    """A rule of the group with the id `group`. None means: not given (or bad); `peers` is a name inside the VPC,
+    `across` the id of a group of another."""
 
     group: str
     name: str
@@ -76,11 +78,55 @@ class WantedRule:
     icmp_type: int | None
     cidr: IPv4Network | IPv6Network | None
     peers: str | None
+    across: str | None
     path: Path
 
     @property
     def vpc(self) -> str:
         return self.group.rpartition(".")[0]
+
+
+@dataclass(frozen=True, slots=True)
+class WantedRouteTable:
+    vpc: str
+    name: str
+    path: Path
+
+    @property
+    def id(self) -> str:
+        return f"{self.vpc}.{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class WantedRoute:
+    """A route of the table with the id `table`. `next_hops` and `peering` are names inside the VPC; `targets` are the
+    keys that say where it leads, as they were given."""
+
+    table: str
+    name: str
+    destination: IPv4Network | None
+    next_hops: tuple[str, ...] | None
+    peering: str | None
+    targets: tuple[str, ...]
+    path: Path
+
+    @property
+    def vpc(self) -> str:
+        return self.table.rpartition(".")[0]
+
+
+@dataclass(frozen=True, slots=True)
+class WantedPeering:
+    """`peer` is the id of the other VPC, None where it was missing or bad."""
+
+    vpc: str
+    name: str
+    peer: str | None
+    path: Path
+
+    @property
+    def id(self) -> str:
+        return f"{self.vpc}.{self.name}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +140,9 @@ class Request:
     instances: tuple[WantedInstance, ...]
     groups: tuple[WantedGroup, ...] = ()
     rules: tuple[WantedRule, ...] = ()
+    route_tables: tuple[WantedRouteTable, ...] = ()
+    routes: tuple[WantedRoute, ...] = ()
+    peerings: tuple[WantedPeering, ...] = ()
 
 
 def read_request(tenants: object) -> tuple[Request, list[Problem]]:
@@ -105,12 +154,15 @@ def read_request(tenants: object) -> tuple[Request, list[Problem]]:
     instances: list[WantedInstance] = []
     groups: list[WantedGroup] = []
     rules: list[WantedRule] = []
+    tables: list[WantedRouteTable] = []
+    routes: list[WantedRoute] = []
     for tenant, name, vpc in vpcs:
         path = (*ROOT, tenant, "vpcs", name)
         for subnet, body in vpc.get("subnets", {}).items():
             place = (*path, "subnets", subnet)
             dual = body.get("cidr6"), "cidr6" in body
-            subnets.append(WantedSubnet(f"{tenant}.{name}", subnet, body.get("cidr"), place, *dual))
+            table = body.get("route_table")
+            subnets.append(WantedSubnet(f"{tenant}.{name}", subnet, body.get("cidr"), table, place, *dual))
         for instance, body in vpc.get("instances", {}).items():
             place = (*path, "instances", instance)
             given = {key: body.get(key) for key in ("subnet", "ip", "ip6", "mac", "server", "anti_spoofing")}
@@ -119,8 +171,17 @@ def read_request(tenants: object) -> tuple[Request, list[Problem]]:
         for wanted, allowed in _groups(f"{tenant}.{name}", vpc.get("security_groups", {}), path):
             groups.append(wanted)
             rules += allowed
+        for table, led in _route_tables(f"{tenant}.{name}", vpc.get("route_tables", {}), path):
+            tables.append(table)
+            routes += led
+    peerings = tuple(
+        WantedPeering(f"{tenant}.{name}", peering, body.get("peer"), (*ROOT, tenant, "vpcs", name, "peerings", peering))
+        for tenant, name, vpc in vpcs
+        for peering, body in vpc.get("peerings", {}).items()
+    )
     pairs = tuple((tenant, name) for tenant, name, _ in vpcs)
-    return Request(tuple(tree), pairs, tuple(subnets), tuple(instances), tuple(groups), tuple(rules)), problems
+    security, routing = (tuple(groups), tuple(rules)), (tuple(tables), tuple(routes))
+    return Request(tuple(tree), pairs, tuple(subnets), tuple(instances), *security, *routing, peerings), problems
 
 
 # As in the clouds: members of the default group reach one another, and may open connections to anybody.
@@ -133,11 +194,37 @@ _DEFAULT_RULES: Any = {
 def _groups(vpc: str, given: dict[str, Any], path: Path) -> Iterator[tuple[WantedGroup, list[WantedRule]]]:
     """Every group with its rules; with the default group, if there is any and it is not given itself."""
     implied = {DEFAULT: {"rules": _DEFAULT_RULES}} if given and DEFAULT not in given else {}
-    keys = ("direction", "protocol", "ports", "icmp_type", "cidr", "peers")
+    keys = ("direction", "protocol", "ports", "icmp_type", "cidr")
     for name, body in (given | implied).items():
         place = (*path, "security_groups", name)
         group = WantedGroup(vpc, name, body.get("established") or CUT, place)
         yield group, [
-            WantedRule(group.id, rule, path=(*place, "rules", rule), **{key: said.get(key) for key in keys})
+            WantedRule(
+                group.id, rule, path=(*place, "rules", rule), **{key: said.get(key) for key in keys}, **_peers(said),
+            )
             for rule, said in body.get("rules", {}).items()
-        ]
+        ]  # fmt: skip
+
+
+def _peers(said: dict[str, Any]) -> dict[str, Any]:
+    """A group of the VPC, or one across a peering."""
+    group = said.get("peers")
+    return {"peers": None, "across": group} if "." in (group or "") else {"peers": group, "across": None}
+
+
+TARGETS = ("next_hops", "peering", "target")  # keys of a route that say where it leads
+
+
+def _route_tables(vpc: str, given: dict[str, Any], path: Path) -> Iterator[tuple[WantedRouteTable, list[WantedRoute]]]:
+    """Every route table with its routes."""
+    for name, body in given.items():
+        place = (*path, "route_tables", name)
+        table = WantedRouteTable(vpc, name, place)
+        yield table, [
+            WantedRoute(
+                table.id, route, said.get("destination"),
+                None if said.get("next_hops") is None else tuple(said["next_hops"]),
+                said.get("peering"), tuple(key for key in TARGETS if key in said), (*place, "routes", route),
+            )
+            for route, said in body.get("routes", {}).items()
+        ]  # fmt: skip

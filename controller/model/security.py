@@ -37,7 +37,9 @@ class SecurityRule:
     direction: "from-port" (the member opens the connection) or "to-port" (the peer does).
     ports:     destination ports of TCP or UDP, `80` or `8000-8100`.
     icmp_type: of ICMP or ICMPv6; these two, and a `cidr`, are of one IP version, all else is of both.
-    cidr:      the peer's address is in this network; peers: the peer is a member of this group (an id). Not both.
+    cidr:      the peer's address is in this network; peers: the peer is a member of this group (an id); across: of
+               this group of another VPC that there is a peering with (an id, of a group that need not be there). One of
+               the three.
     """
 
     group: str
@@ -48,6 +50,7 @@ class SecurityRule:
     icmp_type: int | None = None
     cidr: str | None = None
     peers: str | None = None
+    across: str | None = None
 
     @property
     def id(self) -> str:

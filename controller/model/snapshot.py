@@ -3,7 +3,9 @@
 from dataclasses import dataclass
 
 from controller.model.fabric import Fabric
+from controller.model.peering import Peering
 from controller.model.placement import Chassis
+from controller.model.routing import Route, RouteTable
 from controller.model.security import SecurityGroup, SecurityRule
 from controller.model.tenancy import Instance, Port, Subnet, Tenant, Vpc
 
@@ -19,6 +21,9 @@ class Intent:
     ports: tuple[Port, ...] = ()
     security_groups: tuple[SecurityGroup, ...] = ()
     security_rules: tuple[SecurityRule, ...] = ()
+    route_tables: tuple[RouteTable, ...] = ()
+    routes: tuple[Route, ...] = ()
+    peerings: tuple[Peering, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,13 +25,15 @@ class Vpc:
 @dataclass(frozen=True, slots=True, order=True)
 class Subnet:
     """A broadcast domain of a VPC. `vni` (24 bits) is its name on the wire; `gateway` is the first usable address;
-    every chassis answers for it and routes what is sent to it. One with `cidr6` (a /64) has IPv6, too."""
+    every chassis answers for it and routes what is sent to it, by the route table with the id `route_table` if any. One
+    with `cidr6` (a /64) has IPv6, too."""
 
     vpc: str
     name: str
     cidr: str
     gateway: str
     vni: int
+    route_table: str | None = None
     cidr6: str | None = None
     gateway6: str | None = None
 

@@ -14,9 +14,13 @@ from controller.model.encapsulation import MIN_TENANT_MTU, OVERHEAD_BYTES, VNI_C
 from controller.model.grammar import choose
 from controller.model.parts import Elsewhere
 from controller.model.problem import Problem
-from controller.model.request import ROOT, Request, WantedInstance, WantedSubnet, read_request
+from controller.model.request import (
+    ROOT, Request, WantedInstance, WantedPeering, WantedRouteTable, WantedSubnet, read_request,
+)  # fmt: skip
 from controller.model.snapshot import Intent
 from controller.model.tenancy import Port
+from controller.model.validate_peering import check_peering
+from controller.model.validate_routing import check_routing
 from controller.model.validate_security import check_security
 
 _Block = tuple[str, int, int]  # VPC, prefix length, and that many first bits of the address
@@ -56,6 +60,8 @@ def check_request(
         *_full_subnets(request),
         *check_dual_stack(request, present),
         *check_security(request),
+        *check_routing(request),
+        *check_peering(request, elsewhere),
         *(() if servers is None else _unknown_servers(request, servers)),
     ]
 
@@ -99,20 +105,18 @@ def _networks(request: Request) -> Iterator[tuple[IPv4Network, WantedSubnet]]:
 
 
 def _names_taken(request: Request) -> Iterator[Problem]:
-    """Ids are joined names, so a subnet, a security group and an instance of one VPC cannot have the same."""
+    """Ids are joined names, so no two things of one VPC can have the same."""
     owners = {group.id: "security group" for group in request.groups}
-    for subnet in request.subnets:
-        if subnet.id in owners:
-            yield _name_taken(subnet, owners[subnet.id])
-    owners |= {subnet.id: "subnet" for subnet in request.subnets}
-    for instance in request.instances:
-        if instance.id in owners:
-            yield _name_taken(instance, owners[instance.id])
-
-
-def _name_taken(one: WantedSubnet | WantedInstance, owner: str) -> Problem:
-    message = f"the name {shown(one.name)} is already a {owner}'s"
-    return Problem(one.path, message, "within a VPC every name is used once")
+    kinds: tuple[tuple[str, Sequence[WantedRouteTable | WantedPeering | WantedSubnet | WantedInstance]], ...] = (
+        ("route table", request.route_tables), ("peering", request.peerings), ("subnet", request.subnets),
+        ("instance", request.instances),
+    )  # fmt: skip
+    for kind, things in kinds:
+        for one in things:
+            if one.id in owners:
+                message = f"the name {shown(one.name)} is already a {owners[one.id]}'s"
+                yield Problem(one.path, message, "within a VPC every name is used once")
+        owners |= {one.id: kind for one in things}
 
 
 def _unknown_subnets(request: Request) -> Iterator[Problem]:

@@ -49,5 +49,5 @@ def _senseless(rule: WantedRule) -> Iterator[Problem]:
     if rule.cidr is not None and version is not None and rule.cidr.version != version:
         message = f"{rule.cidr} is IPv{rule.cidr.version}, and {rule.protocol} is not"
         yield Problem((*rule.path, "cidr"), message, "`icmp` goes with IPv4, `icmpv6` with IPv6")
-    if rule.cidr is not None and rule.peers is not None:
+    if rule.cidr is not None and (rule.peers or rule.across) is not None:
         yield Problem((*rule.path, "peers"), "there is `cidr` too", "make two rules: each has one kind of peers")

@@ -25,6 +25,7 @@ class Field:
 
 NETWORK = Field("network", "reg0", 0, 24, "the subnet a packet is in, as its VNI; the label that proofs follow")
 NEXT_HOP = Field("next_hop", "reg1", 0, 16, "the port that the equal-cost choice fell on")
+SLOT = Field("slot", "reg1", 0, 6, "which share of a route with several next hops the packet's flow fell to")
 
 OWN_GROUPS = (
     Field("own_groups_0", "reg2", 0, 32, "security groups of the port that is judged, by their bits 0 to 31"),
@@ -39,5 +40,5 @@ RECEIVER = Field("receiver", "reg6", 16, 16, "the port that the packet is for")
 VPC = Field("vpc", "reg7", 0, 24, "the VPC of the port that is judged, as the lowest of its VNIs")
 
 FIELDS = {
-    field.name: field for field in (NETWORK, NEXT_HOP, *OWN_GROUPS, *PEER_GROUPS, ZONE, RECEIVER, VPC)
+    field.name: field for field in (NETWORK, NEXT_HOP, SLOT, *OWN_GROUPS, *PEER_GROUPS, ZONE, RECEIVER, VPC)
 }

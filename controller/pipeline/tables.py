@@ -4,7 +4,7 @@ write and go to. Read the two pipelines below from top to bottom to know the lif
 
 from dataclasses import dataclass
 
-from controller.pipeline.fields import NETWORK, NEXT_HOP, OWN_GROUPS, PEER_GROUPS, RECEIVER, VPC, ZONE, Field
+from controller.pipeline.fields import NETWORK, NEXT_HOP, OWN_GROUPS, PEER_GROUPS, RECEIVER, SLOT, VPC, ZONE, Field
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,14 +149,29 @@ FROM_COMMIT = Table(
 )
 GATEWAY = Table(
     "gateway", 7, "gateway",
-    "The gateway of a subnet: what is sent to its MAC goes on in the subnet of the same VPC that has the address. "
-    "Everything else stays in its network.",
+    "The gateway of a subnet: what is sent to its MAC goes on in the subnet of the same VPC that has the address, or "
+    "as the longest prefix in the subnet's route table says. Everything else stays in its network.",
     matches=(NETWORK.name, "eth_dst", "eth_type", "ip_dst", "ipv6_dst"),
     bands=(Band("prefix", 100, 129), MISS),
-    writes=(NETWORK.name,), next=("neighbour", "forward"), miss="forward",
+    writes=(NETWORK.name, SLOT.name), next=("next_hop", "peered", "neighbour", "forward"), miss="forward",
+)
+NEXT_HOP_INSTANCE = Table(
+    "next_hop", 8, "next_hop",
+    "Where a route leads to instances: on in the network of the one that the slot is given to, to its MAC, with the "
+    "gateway's own MAC as source and one less TTL.",
+    matches=(NETWORK.name, SLOT.name, "eth_type", "ip_dst"),
+    bands=(Band("prefix", 100, 33), MISS),
+    writes=(NETWORK.name, "eth_dst", "eth_src"), next=("forward",),
+)
+PEERED = Table(
+    "peered", 9, "peered",
+    "Where a route leads across a peering: on in the subnet of the other VPC that has the address.",
+    matches=(NETWORK.name, "eth_type", "ip_dst"),
+    bands=(Band("prefix", 100), MISS),
+    writes=(NETWORK.name,), next=("neighbour",),
 )
 NEIGHBOUR = Table(
-    "neighbour", 8, "neighbour",
+    "neighbour", 10, "neighbour",
     "The last step of routing: the MAC of the address, the gateway's own MAC as source, one less TTL. Answers echo "
     "requests to the gateway itself, and finishes and sends Neighbour Advertisements.",
     matches=(NETWORK.name, "eth_type", "ip_dst", "ipv6_dst", "ip_proto", "icmp_type", "icmpv6_type"),
@@ -165,14 +180,14 @@ NEIGHBOUR = Table(
     next=("forward",), emits=True,
 )
 FORWARD = Table(
-    "forward", 9, "forward",
+    "forward", 11, "forward",
     "Sends unicast to the one VTEP that has the MAC, multicast to the VTEPs with members; the rest is local.",
     matches=(NETWORK.name, "eth_dst"),
     bands=(Band("unicast", 200), Band("multicast", 100), MISS),
     writes=("tun_id", "tun_dst"), next=("deliver",), miss="deliver", emits=True,
 )
 DELIVER = Table(
-    "deliver", 10, "deliver",
+    "deliver", 12, "deliver",
     "Hands the packet to the local port with that MAC, multicast to every local member but the sender. If the port has "
     "security groups, the connection is looked up in the port's own conntrack zone first.",
     matches=(NETWORK.name, "eth_dst", "eth_type"),
@@ -180,31 +195,31 @@ DELIVER = Table(
     writes=(*_OWN, *_PEERS, ZONE.name, RECEIVER.name), next=("to_peer",), emits=True,
 )
 TO_PEER = Table(
-    "to_peer", 11, "peers",
+    "to_peer", 13, "peers",
     "The groups of whom the packet is from.",
     matches=(VPC.name, "eth_type", "ip_src", "ipv6_src"),
     bands=(Band("address", 100), MISS),
     writes=_PEERS, next=("to_rules",), miss="to_rules",
 )
 TO_RULES = Table(
-    "to_rules", 12, "security_rules",
+    "to_rules", 14, "security_rules",
     "What one of the receiver's groups allows goes on: connections opened to it, and answers in those that it opened.",
     matches=(*_RULES, "ip_src", "ipv6_src"),
     bands=_RULE_BANDS,
     next=("to_commit",),
 )
 TO_COMMIT = Table(
-    "to_commit", 13, "connections",
+    "to_commit", 15, "connections",
     "Remembers a new connection in the receiver's zone, and hands the packet to the receiver; fragments as above.",
     matches=(VPC.name, "ct_state", "eth_type", "ip_frag"),
     bands=(Band("fragment", 200), Band("new", 100), Band("known", 50), MISS),
     emits=True,
 )
 OVERLAY = Pipeline(
-    "overlay", "br-int of every chassis", (NETWORK, VPC, *OWN_GROUPS, *PEER_GROUPS, ZONE, RECEIVER),
+    "overlay", "br-int of every chassis", (NETWORK, SLOT, VPC, *OWN_GROUPS, *PEER_GROUPS, ZONE, RECEIVER),
     (
-        CLASSIFY, PORT_SECURITY, RESOLVE, FROM_PORT, FROM_PEER, FROM_RULES, FROM_COMMIT, GATEWAY, NEIGHBOUR, FORWARD,
-        DELIVER, TO_PEER, TO_RULES, TO_COMMIT,
+        CLASSIFY, PORT_SECURITY, RESOLVE, FROM_PORT, FROM_PEER, FROM_RULES, FROM_COMMIT, GATEWAY,
+        NEXT_HOP_INSTANCE, PEERED, NEIGHBOUR, FORWARD, DELIVER, TO_PEER, TO_RULES, TO_COMMIT,
     ),
 )  # fmt: skip
 

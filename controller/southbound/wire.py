@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import Any
 
 from controller.flows.action import (
-    Action, Bits, Commit, DecTtl, Goto, Load, Move, Output, OutputBits, Spread, Track, Tunnel,
+    Action, Bits, Choose, Commit, DecTtl, Goto, Load, Move, Output, OutputBits, Spread, Track, Tunnel,
 )  # fmt: skip
 from controller.flows.flow import Flow, FlowKey
 from controller.flows.match import Match
@@ -29,10 +29,11 @@ NICIRA = 0x00002320
 _MOD = struct.Struct("!BBHIQQBBHHHIIIHH")
 _STATS = struct.Struct("!HBxIIHHHHH2xQQQ")
 _OUTPUT, _DEC_TTL, _SET_FIELD, _EXPERIMENTER = 0, 24, 25, 0xFFFF
-_REG_MOVE, _REG_LOAD, _BUNDLE_LOAD, _OUTPUT_REG, _CT = 6, 7, 13, 15, 35
+_REG_MOVE, _REG_LOAD, _MULTIPATH, _BUNDLE_LOAD, _OUTPUT_REG, _CT = 6, 7, 10, 13, 15, 35
 _CT_COMMIT, _NO_TABLE = 1, 0xFF  # flag and table of a conntrack action
 _GOTO_TABLE, _APPLY_ACTIONS = 1, 4
 _HRW, _SYMMETRIC_L3L4_UDP, _OFPORT = 1, 3, 0x00000002  # bundle: algorithm, hash fields, member type NXM_OF_IN_PORT
+_MODULO_N = 0  # multipath: algorithm
 _LONGEST_KEPT = 1024  # bytes
 _TUN_DST = Bits("tun_dst", 0, 32)
 _RECENT: dict[int, tuple[Flow, bytes]] = {}  # by identity: one flow goes to many switches, and hashing it costs as much
@@ -144,6 +145,12 @@ def _encode_spread(action: Spread) -> bytes:
     return _nicira(_BUNDLE_LOAD, head + struct.pack(f"!{len(action.members)}H", *action.members))
 
 
+def _encode_choose(action: Choose) -> bytes:
+    hashed = struct.pack("!HH2x", _SYMMETRIC_L3L4_UDP, action.basis)
+    links = struct.pack("!HHI2x", _MODULO_N, action.size - 1, 0)
+    return _nicira(_MULTIPATH, hashed + links + struct.pack("!H4s", _span(action.target), _operand(action.target)))
+
+
 def _encode_output(action: Output) -> bytes:
     return struct.pack("!HHIH6x", _OUTPUT, 16, action.port, _NO_PACKET)
 
@@ -176,6 +183,7 @@ _ENCODERS: dict[type, Callable[..., bytes]] = {
     Load: _encode_load,
     Move: _encode_move,
     Spread: _encode_spread,
+    Choose: _encode_choose,
     Output: _encode_output,
     Tunnel: _encode_tunnel,
     OutputBits: _encode_output_bits,
@@ -265,6 +273,10 @@ def _nicira_action(subtype: int, body: bytes) -> Action:
             return Track(zone, table)
         if (flags, table, helper) == (_CT_COMMIT, _NO_TABLE, 0):
             return Commit(zone)
+    if subtype == _MULTIPATH:
+        fields, basis, algorithm, last, argument, span, operand = struct.unpack_from("!HH2xHHI2xH4s", body)
+        if (fields, algorithm, argument) == (_SYMMETRIC_L3L4_UDP, _MODULO_N, 0):
+            return Choose(basis, last + 1, _bits(operand, span >> 6, (span & 0x3F) + 1))
     if subtype == _BUNDLE_LOAD:
         algorithm, fields, basis, kind, count, span, operand = struct.unpack_from("!HHHIHH4s4x", body)
         if (algorithm, fields, kind) == (_HRW, _SYMMETRIC_L3L4_UDP, _OFPORT):

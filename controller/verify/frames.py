@@ -10,6 +10,7 @@ from controller.model.reachability import (
 )  # fmt: skip
 from controller.model.tenancy import Port
 
+UDP, UDP_PORT = 17, 7001
 BROADCAST_MAC = "ff:ff:ff:ff:ff:ff"
 SOURCE_PORT = 49152  # first of the dynamic ports (RFC 6335)
 
@@ -56,6 +57,12 @@ def solicitation(source: Port, target: str) -> Packet:
         nd_target=target,
         nd_sll=source.mac,
     )
+
+
+def through_gateway(source: Port, address: str) -> Packet:
+    """UDP to an address that need be nobody's."""
+    packet = ipv4(source, source, UDP, UDP_PORT)
+    return replace(packet, eth_dst=GATEWAY_MAC, ip_dst=address)
 
 
 def echo(source: Port, target: Port, icmp_type: int = ECHO_REQUEST) -> Packet:

@@ -1,6 +1,6 @@
 """The expected matrix: for every ordered pair of ports and every kind of probe, a frame and the policy's verdict on it.
-What no port may send at all is tried by every port on one other, the next, and every rule of a security group by
-packets at its edges.
+What no port may send at all is tried by every port on one other, the next, and every rule of a security group and every
+route by packets at its edges.
 
 Each frame is aimed at the target as well as the sender can: with the target's address, and with its MAC in the sender's
 own subnet or through the gateway elsewhere, also where these mean something else, or nothing, in the sender's VPC. The
@@ -20,13 +20,16 @@ from controller.model.reachability import (
 )  # fmt: skip
 from controller.model.snapshot import Intent
 from controller.model.tenancy import Port
-from controller.verify.frames import BROADCAST_MAC, SOURCE_PORT, arp, echo, echo6, ipv4, ipv6, solicitation
+from controller.verify.frames import (
+    BROADCAST_MAC, SOURCE_PORT, UDP, UDP_PORT, arp, echo, echo6, ipv4, ipv6, solicitation,
+)  # fmt: skip
+from controller.verify.routes import shots_of_routes
 from controller.verify.rules import shots_of_rules
 
 BROADCAST_ADDRESS = "255.255.255.255"
 ALL_NODES_MAC, ALL_NODES = "33:33:00:00:00:01", "ff02::1"  # RFC 4291, 2.7.1
-TCP, UDP = 6, 17  # IANA protocol numbers
-TCP_PORT, UDP_PORT, ROCE_PORT, VXLAN_PORT = 7000, 7001, 4791, 4789
+TCP = 6  # IANA protocol number
+TCP_PORT, ROCE_PORT, VXLAN_PORT = 7000, 4791, 4789
 ARP_REPLY = 2
 ETH_RARP, ETH_IPV6 = 0x8035, 0x86DD
 NO_MACS = 0x02_00_00_00_00_FE  # where to look for MACs that are nobody's
@@ -66,6 +69,7 @@ class Kind(StrEnum):
     SPOOFED_ND_IP = "spoofed-nd-ip"
     ND_ADVERTISEMENT = "nd-advertisement"
     ROUTER_ADVERTISEMENT = "router-advertisement"
+    ROUTE = "route"
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +90,8 @@ class Inner:
 @dataclass(frozen=True, slots=True)
 class Probe:
     """`source` sends `packet` at `target` (port ids); `expect` must happen, and nothing else. `inner` is the payload
-    of a forged VXLAN packet."""
+    of a forged VXLAN packet. `one_way`: answers go elsewhere, as a route or the source that is claimed
+    leads them."""
 
     kind: Kind
     source: str
@@ -94,15 +99,20 @@ class Probe:
     packet: Packet
     expect: Verdict
     inner: Inner | None = None
+    one_way: bool = False
 
     def to_dict(self, number: int) -> dict[str, Any]:
         """The probe as plain data under the id `number`, for the process that sends it."""
-        expect = {
+        expect: dict[str, Any] = {
             "receivers": sorted(self.expect.receivers),
             "answer_mac": self.expect.answer_mac,
-            "reason": str(self.expect.reason),
+            "reason": self.expect.words,
             "carried": self.expect.reason is Reason.NOT_ALLOWED_IN,  # it is dropped where the target is
         }
+        if self.expect.spread:
+            expect["spread"] = self.expect.spread
+        if self.one_way:
+            expect["one_way"] = True
         return {
             "id": number,
             "kind": str(self.kind),
@@ -116,24 +126,36 @@ class Probe:
 
 def matrix(intent: Intent, vteps: Mapping[str, str]) -> list[Probe]:
     """All probes, pair by pair in the intent's order. `vteps` is server name -> VTEP address of every server in use."""
-    policy = Reachability(intent)
-    aim = _Aim(intent, vteps)
+    aim, probes = _Aim(intent, vteps), _Probes(intent)
     honest = (
-        Probe(kind, source.id, target.id, packet, policy.verdict(packet), inner)
+        probes.of(kind, source, target, packet, inner)
         for source, target in permutations(intent.ports, 2)
         for kind, (packet, inner) in aim.shots(source, target)
     )
     following = (*intent.ports[1:], *intent.ports[:1]) if len(intent.ports) > 1 else ()
     lies = (
-        Probe(kind, source.id, target.id, packet, policy.verdict(packet))
+        probes.of(kind, source, target, packet)
         for source, target in zip(intent.ports, following, strict=False)
         for kind, packet in aim.lies(source, target)
     )
-    rules = (
-        Probe(Kind.RULE, source.id, target.id, packet, policy.verdict(packet))
-        for source, target, packet in shots_of_rules(intent)
-    )
-    return [*honest, *lies, *rules]
+    rules = (probes.of(Kind.RULE, *shot) for shot in shots_of_rules(intent))
+    routes = (probes.of(Kind.ROUTE, *shot) for shot in shots_of_routes(intent))
+    return [*honest, *lies, *rules, *routes]
+
+
+class _Probes:
+    """Makes probes: asks the policy for its verdicts."""
+
+    def __init__(self, intent: Intent) -> None:
+        self._policy = Reachability(intent)
+        self._ports = {port.id: port for port in intent.ports}
+
+    def of(self, kind: Kind, source: Port, target: Port, packet: Packet, inner: Inner | None = None) -> Probe:
+        verdict = self._policy.verdict(packet)
+        claimed = packet.ip_src not in (None, source.address)
+        receivers = (self._ports[name] for name in verdict.receivers)
+        one_way = any(claimed or not self._policy.returns(source, receiver) for receiver in receivers)
+        return Probe(kind, source.id, target.id, packet, verdict, inner, one_way)
 
 
 Shot = tuple[Packet, Inner | None]

@@ -13,20 +13,22 @@ from controller.model.tenancy import Port
 from controller.verify.frames import echo, echo6, ipv4, ipv6
 
 OTHER_ICMP = 13  # timestamp, RFC 792
-EXPERIMENT = 253  # an IP protocol that nobody has (RFC 3692)
+EXPERIMENTS = 253, 254  # IP protocols that nobody has (RFC 3692); one for each direction between two ports
 
 Shot = tuple[Port, Port, Packet]
 
 
 def shots_of_rules(intent: Intent) -> Iterator[Shot]:
-    """(source, target, packet), for every rule with a member and a peer; and with somebody who is no peer."""
+    """(source, target, packet), for every rule with a member and a peer; and with somebody who is no peer. Those that a
+    rule across a peering is about are in the other VPC."""
     vpcs: dict[str, list[Port]] = {}
     for port in intent.ports:
         vpcs.setdefault(port.subnet.rpartition(".")[0], []).append(port)
     for rule in intent.security_rules:
         ports = vpcs.get(rule.group.rpartition(".")[0], [])
         for member in [port for port in ports if rule.group in port.groups][:1]:
-            others = [port for port in ports if port is not member]
+            there = vpcs.get(rule.across.rpartition(".")[0], []) if rule.across else ports
+            others = [port for port in there if port is not member]
             peers = [port for port in others if _is_peer(rule, port)][:1]
             strangers = [port for port in others if not _is_peer(rule, port)][:1]
             for peer in peers:
@@ -36,8 +38,9 @@ def shots_of_rules(intent: Intent) -> Iterator[Shot]:
 
 
 def _is_peer(rule: SecurityRule, port: Port) -> bool:
-    if rule.peers is not None:
-        return rule.peers in port.groups
+    group = rule.peers or rule.across
+    if group is not None:
+        return group in port.groups
     network = None if rule.cidr is None else ip_network(rule.cidr)
     return network is None or any(ip_address(one) in network for one in (port.address, port.address6) if one)
 
@@ -52,7 +55,7 @@ def _both(rule: SecurityRule, member: Port, peer: Port, edges: bool) -> Iterator
 def _packets(rule: SecurityRule, source: Port, target: Port, edges: bool) -> Iterator[Packet]:
     """One that the rule speaks of; with `edges` also the last such, and those on either side. No program has port 0."""
     makers = [ipv4, *([ipv6] if source.address6 and target.address6 else [])]
-    protocol = PROTOCOLS.get(rule.protocol, EXPERIMENT)
+    protocol = PROTOCOLS.get(rule.protocol)
     if rule.protocol == ICMP:
         kind = ECHO_REQUEST if rule.icmp_type is None else rule.icmp_type
         yield from (echo(source, target, each) for each in ({kind, ECHO_REQUEST, OTHER_ICMP} if edges else {kind}))
@@ -60,8 +63,8 @@ def _packets(rule: SecurityRule, source: Port, target: Port, edges: bool) -> Ite
         kind = ECHO_REQUEST6 if rule.icmp_type is None else rule.icmp_type
         if ipv6 in makers and kind not in DISCOVERY:
             yield from (echo6(source, target, each) for each in ({kind, ECHO_REQUEST6} if edges else {kind}))
-    elif protocol == EXPERIMENT:
-        yield from (make(source, target, protocol, None) for make in makers)
+    elif protocol is None:  # without ports both directions of one protocol would be one connection
+        yield from (make(source, target, EXPERIMENTS[source.id > target.id], None) for make in makers)
     else:
         first, last = port_range(rule.ports)
         ports = {first - 1, first, last, last + 1} if edges else {first}

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from controller.compiler.address import ipv4, ipv6, mac
 from controller.compiler.program import Program
-from controller.flows.action import LOCAL, Spread
+from controller.flows.action import LOCAL, Choose, Spread
 from controller.flows.connections import Connections
 from controller.flows.evaluate import Emission, Switch, first_member
 from controller.flows.text import mac_text
@@ -29,12 +29,16 @@ class LoopError(RuntimeError):
 
 
 class Walk:
-    """The network of one program. `choose` stands in for the hash of every equal-cost choice."""
+    """The network of one program. `choose` stands in for the hash of every choice among equals."""
 
     MAX_LINKS = 64
 
     def __init__(
-        self, snapshot: Snapshot, observed: Observed, program: Program, choose: Callable[[Spread], int] = first_member
+        self,
+        snapshot: Snapshot,
+        observed: Observed,
+        program: Program,
+        choose: Callable[[Spread | Choose], int] = first_member,
     ) -> None:
         self._choose = choose
         self._connections: defaultdict[int, Connections] = defaultdict(Connections)

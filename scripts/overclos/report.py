@@ -308,7 +308,8 @@ def _delivers(row: Row) -> bool:
 
 
 def _outcome(what: Mapping[str, Any]) -> str:
-    parts = [f"delivery to {', '.join(sorted(what['receivers']))}"] if what["receivers"] else []
+    names = (" or " if what.get("spread") else ", ").join(sorted(what["receivers"]))
+    parts = [f"delivery to {names}"] if names else []
     parts += [f"ARP answer {what['answer_mac']}"] if what["answer_mac"] else []
     return " and ".join(parts) or "nothing"
 

@@ -3,6 +3,7 @@
 To accept a change: `PYTHONPATH=$PWD:$PWD/tests python tests/golden/test_flows.py`.
 """
 
+import difflib
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,7 +13,9 @@ from controller.compiler import program
 from controller.flows.text import flows_text
 from controller.model.security import SecurityGroup, SecurityRule
 from controller.model.snapshot import Intent
-from worlds import CHASSIS, dual_stack, intent_of, plug_all, snapshot, two_tenants
+from worlds import (
+    CHASSIS, apart, dual_stack, intent_of, plug_all, snapshot, two_tenants, with_peering, with_routes,
+)  # fmt: skip
 
 
 def guarded() -> Intent:
@@ -30,14 +33,17 @@ def guarded() -> Intent:
 
 GOLDEN = {"two-tenants": two_tenants(), "dual-stack": dual_stack(intent_of([("red", 1, [0, 1])])), "guarded": guarded()}
 WHOLE = ("two-tenants",)  # of the others one server tells all
+ADDED = {  # what routes add, and what a peering adds, where addresses differ
+    "routes": (with_routes(two_tenants()), two_tenants()),
+    "peering": (with_peering(two_tenants()), apart(two_tenants())),
+}
 
 
 def file(name: str) -> Path:
     return Path(__file__).with_name(f"{name}.flows.txt")
 
 
-def document(name: str) -> str:
-    intent = GOLDEN[name]
+def document(intent: Intent, whole: bool = True) -> str:
     world = snapshot(intent)
     built = program.compile(world, plug_all(intent))
     names = {switch.dpid: switch.name for switch in world.fabric.switches}
@@ -46,20 +52,35 @@ def document(name: str) -> str:
     parts = [
         f"# {names[dpid]}\n{flows_text(table.flows.values(), built.tables[dpid], with_cookie=False)}"
         for dpid, table in sorted(built.flows.items())
-        if name in WHOLE or dpid == CHASSIS[0].int_dpid
+        if whole or dpid == CHASSIS[0].int_dpid
     ]
     return "\n".join(parts)
 
 
 @pytest.mark.parametrize("name", GOLDEN)
 def test_flows_are_the_golden_ones(name: str) -> None:
-    assert document(name) == file(name).read_text()
+    assert document(GOLDEN[name], name in WHOLE) == file(name).read_text()
 
 
 def test_a_subnet_without_ipv6_has_no_flow_of_it() -> None:
-    assert not any(word in document("two-tenants") for word in ("0x86dd", "ipv6", "nd_", "icmpv6"))
+    assert not any(word in document(two_tenants()) for word in ("0x86dd", "ipv6", "nd_", "icmpv6"))
+
+
+def more(intent: Intent, before: Intent) -> str:
+    """The lines of the document that are not in that of `before`; nothing of that is missing."""
+    old, new = document(before).splitlines(), document(intent).splitlines()
+    found = [line[2:] for line in difflib.ndiff(old, new) if line.startswith("+ ") or line.startswith("  # ")]
+    assert not set(old) - set(new)
+    return "\n".join(found) + "\n"
+
+
+@pytest.mark.parametrize("name", ADDED)
+def test_what_is_added_are_the_golden_flows(name: str) -> None:
+    assert more(*ADDED[name]) == file(name).read_text()
 
 
 if __name__ == "__main__":
-    for each in GOLDEN:
-        file(each).write_text(document(each))
+    for each, there in GOLDEN.items():
+        file(each).write_text(document(there, each in WHOLE))
+    for each, both in ADDED.items():
+        file(each).write_text(more(*both))

@@ -111,6 +111,98 @@ def test_rules_that_make_no_sense_are_refused(http: httpx.Client) -> None:
     assert http.get(f"{PROD}/security_groups").json()["items"] == []
 
 
+def test_a_route_table_lives(http: httpx.Client) -> None:
+    way = "/v1/tenants/red/vpcs/way"
+    tables = f"{way}/route_tables"
+    vpc = {"subnets": {"web": {"cidr": "10.1.0.0/24"}}, "instances": {"web2": {"subnet": "web"}}}
+    everybody = http.get("/v1/export").json()["tenants"]
+    everybody["red"]["vpcs"]["way"] = vpc
+    assert http.post("/v1/apply", json={"tenants": everybody}).status_code == 200
+    wanted = {"any": {"destination": "0.0.0.0/0", "next_hops": ["web2", "later"]},
+              "hole": {"destination": "10.9.0.0/16", "target": "blackhole"}}
+    made = http.post(tables, json={"name": "edge", "routes": wanted})
+    assert made.status_code == 201 and made.json()["subnets"] == []
+    shown = {one["name"]: one for one in http.get(f"{way}/routes").json()["items"]}
+    assert {name: (one["state"], one["target"]) for name, one in shown.items()} == {
+        "any": ("active", "later, web2"), "hole": ("blackhole", "blackhole")
+    }  # fmt: skip
+    assert http.get(f"{way}/routes/red.way.edge.any").json() == shown["any"]
+    used = http.put(f"{way}/subnets/web", json={"cidr": "10.1.0.0/24", "route_table": "edge"})
+    assert used.json()["route_table"] == "edge" and http.get(f"{tables}/edge").json()["subnets"] == ["web"]
+    assert http.delete(f"{way}/instances/web2").status_code == 200
+    assert http.get(f"{way}/routes/red.way.edge.any").json()["state"] == "blackhole"
+    exported = http.get("/v1/export").json()
+    assert exported["tenants"]["red"]["vpcs"]["way"]["route_tables"]["edge"]["routes"]["hole"] == wanted["hole"]
+    assert http.post("/v1/apply", json=exported).json()["changed"] == 0
+    assert http.post(f"{way}/instances", json={"name": "later", "subnet": "web"}).status_code == 201
+    assert http.get(f"{way}/routes/red.way.edge.any").json()["state"] == "active"
+    less = http.put(f"{tables}/edge", json={"routes": {"hole": wanted["hole"] | {"destination": "10.8.0.0/16"}}})
+    assert less.json()["routes"]["hole"]["destination"] == "10.8.0.0/16" and len(less.json()["routes"]) == 1
+    assert less.json()["generation"] > made.json()["generation"]
+    problem(http.get(f"{way}/routes/red.way.edge.any"), 404)
+    assert "still used by web" in problem(http.delete(f"{tables}/edge"), 409)["detail"]
+    assert http.delete(f"{tables}/edge?cascade=true").status_code == 200
+    assert http.get(f"{way}/subnets/web").json()["route_table"] is None
+    assert http.get(f"{way}/routes").json()["items"] == []
+    assert http.delete(f"{way}?cascade=true").status_code == 200
+
+
+def test_a_peering_is_said_by_both_sides(the_world: World, http: httpx.Client) -> None:
+    """Each with a token of its own, for its own side only."""
+    everybody = http.get("/v1/export").json()["tenants"]
+    for tenant, net, server in (("red", "10.21", "server-1"), ("blue", "10.22", "server-2")):
+        machines = {"i": {"subnet": "web", "server": server}}
+        everybody[tenant]["vpcs"]["pair"] = {"subnets": {"web": {"cidr": f"{net}.0.0/24"}}, "instances": machines}
+        the_world.add_token(f"peer-{tenant}", "tenant-admin", tenant)
+    assert http.post("/v1/apply", json={"tenants": everybody}).status_code == 200
+    red, blue = (the_world.http(f"peer-{tenant}") for tenant in ("red", "blue"))
+    of_red, of_blue = (f"/v1/tenants/{tenant}/vpcs/pair" for tenant in ("red", "blue"))
+    made = red.post(f"{of_red}/peerings", json={"name": "to-blue", "peer": "blue.pair"})
+    assert made.status_code == 201 and made.json()["state"] == "pending"
+    problem(red.post(f"{of_blue}/peerings", json={"name": "to-red", "peer": "red.pair"}), 404)
+    route = {"destination": "10.22.0.0/16", "peering": "to-blue"}
+    assert red.post(f"{of_red}/route_tables", json={"name": "edge", "routes": {"r": route}}).status_code == 201
+    assert red.get(f"{of_red}/routes/red.pair.edge.r").json()["state"] == "blackhole"
+    agreed = blue.put(f"{of_blue}/peerings/to-red", json={"peer": "red.pair"})
+    assert agreed.status_code == 201 and agreed.json()["state"] == "active"
+    assert red.get(f"{of_red}/peerings/to-blue").json()["state"] == "active"
+    shown = red.get(f"{of_red}/routes/red.pair.edge.r").json()
+    assert (shown["state"], shown["target"]) == ("active", "peering to-blue")
+    wrong = blue.post(f"{of_blue}/subnets", json={"name": "more", "cidr": "10.21.0.128/25"})
+    (error,) = problem(wrong, 422)["errors"]
+    assert error["path"] == ["peerings", "to-red", "peer"] and "overlaps" in error["message"]
+    whole = blue.get("/v1/export").json()
+    whole["tenants"]["blue"]["vpcs"]["pair"]["subnets"]["more"] = {"cidr": "10.21.0.128/25"}
+    errors = problem(blue.post("/v1/apply", json=whole), 422)["errors"]
+    assert [each["path"][1] for each in errors] == ["blue"]
+    rule = {"direction": "to-port", "peers": "red.pair.clients"}
+    group = blue.post(f"{of_blue}/security_groups", json={"name": "open", "rules": {"across": rule}})
+    assert group.json()["rules"]["across"]["peers"] == rule["peers"]
+    stranger = {"rules": {"across": rule | {"peers": "green.pair.clients"}}}
+    (error,) = problem(blue.put(f"{of_blue}/security_groups/open", json=stranger), 422)["errors"]
+    assert error["path"] == ["rules", "across", "peers"] and "no peering with" in error["message"]
+    assert "still used by open.across" in problem(blue.delete(f"{of_blue}/peerings/to-red"), 409)["detail"]
+    assert blue.delete(f"{of_blue}/peerings/to-red?cascade=true").status_code == 200
+    assert blue.get(f"{of_blue}/security_groups/open").json()["rules"] == {}
+    assert red.get(f"{of_red}/routes/red.pair.edge.r").json()["state"] == "blackhole"
+    for path in (of_red, of_blue):
+        assert http.delete(f"{path}?cascade=true").status_code == 200
+
+
+def test_routes_that_make_no_sense_are_refused(http: httpx.Client) -> None:
+    for route, path in (
+        ({"destination": "10.9.0.0/16"}, ["routes", "r"]),
+        ({"destination": "10.9.0.0/16", "next_hops": ["web1"], "target": "blackhole"}, ["routes", "r"]),
+        ({"destination": "10.9.0.1/16", "target": "blackhole"}, ["routes", "r", "destination"]),
+        ({"destination": "10.9.0.0/16", "next_hops": []}, ["routes", "r", "next_hops"]),
+        ({"destination": "10.9.0.0/16", "target": "heaven"}, ["routes", "r", "target"]),
+    ):
+        answer = problem(http.post(f"{PROD}/route_tables", json={"name": "edge", "routes": {"r": route}}), 422)
+        assert [each["path"] for each in answer["errors"]] == [path]
+    wrong = http.put(f"{PROD}/subnets/web", json={"cidr": "10.1.0.0/24", "route_table": "edge"})
+    assert [each["path"] for each in problem(wrong, 422)["errors"]] == [["route_table"]]
+
+
 def test_an_instance_lives(http: httpx.Client) -> None:
     made = http.post(f"{PROD}/instances", json={"name": "web3", "subnet": "web"})
     assert made.status_code == 201 and made.json()["ip"] == "10.1.0.4"

@@ -22,7 +22,9 @@ JSON = {"content-type": "application/json"}
 WITH_BODY = ("put", "post")
 NAMES = {
     "tenant": "red", "vpc": "prod", "subnet": "web", "instance": "web1", "port": "red.prod.web1.eth0",
-    "security_group": "http", "chassis": "server-1", "token": "oc_000000000000",
+    "security_group": "http", "route_table": "edge", "route": "red.prod.edge.any",
+    "peering": "to-blue",
+    "chassis": "server-1", "token": "oc_000000000000",
 }  # fmt: skip
 
 
@@ -33,6 +35,11 @@ def the_world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
         assert made.http().post("/v1/apply", json=document).status_code == 200
         group = {"name": "http", "rules": {"any": {"direction": "to-port", "protocol": "tcp", "ports": "80"}}}
         answer = made.http().post(f"{PROD}/security_groups", json=group)
+        assert answer.status_code == 201, answer.text
+        routes = {"any": {"destination": "0.0.0.0/0", "next_hops": ["web1"]}}
+        answer = made.http().post(f"{PROD}/route_tables", json={"name": "edge", "routes": routes})
+        assert answer.status_code == 201, answer.text
+        answer = made.http().post(f"{PROD}/peerings", json={"name": "to-blue", "peer": "blue.shop"})
         assert answer.status_code == 201, answer.text
         yield made
         log = made.api.log.read_text()

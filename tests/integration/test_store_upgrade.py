@@ -6,7 +6,6 @@ import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 from api_fixture import ApiProcess, client
@@ -47,30 +46,27 @@ def convert(server: StoreServer, number: str) -> None:
     database.close()
 
 
-def convert_to_1_2_0(server: StoreServer) -> None:
-    """To the schema without IPv6."""
-    _convert(server, _without_ipv6("1.2.0"))
+NEW = {  # version -> tables, and columns of others, that it has and the one before had not
+    "1.2.0": (("Security_Group", "Security_Rule"), {"Port": ("groups", "zone", "spoofing_allowed")}),
+    "1.3.0": (
+        ("Route_Table", "Route", "Peering"),
+        {"Subnet": ("route_table", "cidr6", "gateway6"), "Security_Rule": ("across",), "Port": ("address6",)},
+    ),
+}
 
 
-def convert_to_1_1_0(server: StoreServer) -> None:
-    """To the schema without security groups, either."""
-    schema = _without_ipv6("1.1.0")
-    del schema["tables"]["Security_Group"], schema["tables"]["Security_Rule"]
-    for column in ("groups", "zone", "spoofing_allowed"):
-        del schema["tables"]["Port"]["columns"][column]
-    _convert(server, schema)
-
-
-def _without_ipv6(version: str) -> dict[str, Any]:
-    schema: dict[str, Any] = json.loads(SCHEMA.read_text()) | {"version": version}
-    tables = schema["tables"]
-    del tables["Port"]["columns"]["address6"], tables["Subnet"]["columns"]["cidr6"]
-    del tables["Subnet"]["columns"]["gateway6"]
-    tables["Security_Rule"]["columns"]["protocol"]["type"]["key"]["enum"][1].remove("icmpv6")
-    return schema
-
-
-def _convert(server: StoreServer, schema: dict[str, Any]) -> None:
+def convert_back(server: StoreServer, number: str) -> None:
+    """To the schema with this version."""
+    schema = json.loads(SCHEMA.read_text()) | {"version": number}
+    if number < "1.3.0":
+        schema["tables"]["Security_Rule"]["columns"]["protocol"]["type"]["key"]["enum"][1].remove("icmpv6")
+    for later, (tables, columns) in NEW.items():
+        if later > number:
+            for table in tables:
+                del schema["tables"][table]
+            for table, names in columns.items():
+                for name in names if table in schema["tables"] else ():
+                    del schema["tables"][table]["columns"][name]
     database = Database(server.remote, "Overclos_Northbound")
     database.convert(schema)
     database.close()
@@ -136,7 +132,7 @@ def test_the_backup_is_a_store_that_can_be_taken_back(server: StoreServer, tmp_p
 
 
 def test_a_store_from_before_security_groups_takes_its_first_one(server: StoreServer) -> None:
-    convert_to_1_1_0(server)
+    convert_back(server, "1.1.0")
     assert upgrade_served(server.remote)[:2] == ("1.1.0", version())
     present = contents(server).snapshot.intent
     assert {(port.groups, port.zone, port.spoofing_allowed) for port in present.ports} == {((), 0, False)}
@@ -151,7 +147,7 @@ def test_a_store_from_before_security_groups_takes_its_first_one(server: StoreSe
 
 
 def test_a_store_from_before_ipv6_takes_its_first_subnet_with_it(server: StoreServer) -> None:
-    convert_to_1_2_0(server)
+    convert_back(server, "1.2.0")
     assert upgrade_served(server.remote)[:2] == ("1.2.0", version())
     store = server.store()
     present = store.contents().snapshot.intent
@@ -192,3 +188,19 @@ def test_what_cannot_be_upgraded_is_refused_in_words_and_left(server: StoreServe
     assert run("upgrade", str(server.file), "--backup", "x")[0] == 1
     convert(server, version())
     assert contents(server).generation == 1
+
+
+def test_a_store_from_before_route_tables_takes_its_first_one(server: StoreServer) -> None:
+    convert_back(server, "1.2.0")
+    assert upgrade_served(server.remote)[:2] == ("1.2.0", version())
+    present = contents(server).snapshot.intent
+    assert {subnet.route_table for subnet in present.subnets} == {None}
+    wanted = document(present)
+    vpc = wanted["red"]["vpcs"]["prod"]
+    vpc["route_tables"] = {"edge": {"routes": {"any": {"destination": "0.0.0.0/0", "next_hops": ["w1"]}}}}
+    vpc["subnets"]["net0"]["route_table"] = "edge"
+    decided = allocate(wanted, [one.name for one in CHASSIS], present)
+    store = server.store()
+    store.edit(lambda found: (replace(found.snapshot, intent=decided), RECORD))
+    store.close()
+    assert contents(server).snapshot.intent == decided

@@ -10,22 +10,25 @@ from hypothesis import strategies as st
 
 from controller.compiler import program
 from controller.compiler.address import ipv6, mac
+from controller.flows.action import Choose
 from controller.flows.evaluate import Switch
+from controller.flows.flow import Flow
+from controller.flows.match import match
 from controller.flows.text import flows_text
 from controller.model.addresses import GATEWAY_MAC
 from controller.model.ipv6 import GATEWAY_LINK_LOCAL, link_local
 from ovs_fixture import Namespace, PrivateOvs
 from trace_fixture import hits, matched, outputs, trace
-from worlds import CHASSIS, FABRIC, dual_stack, plug_all, snapshot, two_tenants
+from worlds import CHASSIS, FABRIC, dual_stack, plug_all, snapshot, two_tenants, with_routes
 
 pytestmark = pytest.mark.root
 
-INTENT = dual_stack(two_tenants(), {"red.prod.net0", "blue.prod.net0"})
+INTENT = dual_stack(with_routes(two_tenants()), {"red.prod.net0", "blue.prod.net0"})
 WORLD, SEEN = snapshot(INTENT), plug_all(INTENT)
 TABLES = program.compile(WORLD, SEEN).flows
 FLOWS = {dpid: list(table.flows.values()) for dpid, table in TABLES.items()}
 OVERLAY, UNDERLAY = CHASSIS[0].int_dpid, FABRIC.switches[0].dpid
-MEMBER = re.compile(r"NXM_NX_REG1\[0\.\.15\] is now (0x[0-9a-f]+)")
+MEMBER = re.compile(r"NXM_NX_REG1\[0\.\.(?:15|5)\] is now (0x[0-9a-f]+)")
 
 
 @pytest.fixture(scope="module")
@@ -48,7 +51,8 @@ def macs() -> st.SearchStrategy[int]:
 
 
 def addresses() -> st.SearchStrategy[int]:
-    texts = [port.address for port in INTENT.ports] + [item.address for item in FABRIC.attachments] + ["10.9.9.9"]
+    texts = [port.address for port in INTENT.ports] + [item.address for item in FABRIC.attachments]
+    texts += ["10.9.9.9", "10.9.1.1", "10.8.0.1"]
     texts += [subnet.gateway for subnet in INTENT.subnets]
     return st.sampled_from([int.from_bytes(bytes(map(int, text.split(".")))) for text in texts])
 
@@ -120,3 +124,25 @@ def test_evaluate_is_what_open_vswitch_does(ovs: PrivateOvs, bridge: tuple[str, 
     outcome = Switch(FLOWS[dpid], lambda spread: member).evaluate(packet)
     assert matched(text) == hits(outcome), text
     assert outputs(text) == len(outcome.emissions), text
+
+
+def test_both_directions_of_a_connection_choose_the_same_next_hop(ovs: PrivateOvs) -> None:
+    """And many connections choose all of them."""
+    table = next(flow for flow in FLOWS[OVERLAY] if any(isinstance(action, Choose) for action in flow.actions))
+    size = next(action.size for action in table.actions if isinstance(action, Choose))
+    near, far = (int.from_bytes(bytes(map(int, text.split(".")))) for text in ("10.1.0.10", "10.9.1.1"))
+    common = {"in_port": 1, "eth_type": 0x0800, "ip_proto": 6}
+    chosen = set()
+    file = Path(ovs.directory) / "probe.txt"
+    ovs.add_bridge("chooser", 0x77, ports=2, controller="ptcp:0:127.0.0.1")
+    file.write_text(flows_text([Flow(0, 1, match(eth_type=0x0800), table.actions[:1])]))
+    ovs.ofctl("--bundle add-flows", "chooser", str(file))
+    for port in range(2000, 2064):
+        ways = []
+        for source, target, ports in ((near, far, (port, 443)), (far, near, (443, port))):
+            packet = {**common, "ip_src": source, "ip_dst": target, "tcp_src": ports[0], "tcp_dst": ports[1]}
+            found = MEMBER.search(trace(ovs, "chooser", packet))
+            ways.append(int(found.group(1), 16) if found else 0)
+        assert ways[0] == ways[1]
+        chosen.add(ways[0])
+    assert chosen == set(range(size))

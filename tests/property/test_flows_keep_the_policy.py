@@ -1,21 +1,25 @@
 """Oracle 2: what the flows of all bridges do to any packet is what the policy says, `evaluate == may_reach`."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from hypothesis import assume, given, settings
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from controller.compiler import program
+from controller.flows.action import Choose, Spread
 from controller.model.addresses import GATEWAY_MAC
 from controller.model.ipv6 import GATEWAY_LINK_LOCAL, link_local
 from controller.model.reachability import Packet, may_reach
-from controller.model.security import SecurityRule
+from controller.model.security import SecurityGroup, SecurityRule
 from controller.model.snapshot import Intent
 from controller.model.tenancy import Port
 from controller.pipeline.tables import CLASSIFY
 from controller.verify.walk import Arrival, Walk
-from worlds import dual_stack, grouped, intent_of, intents, plug_all, snapshot
+from worlds import (
+    dual_stack, grouped, intent_of, intents, peered, plug_all, snapshot, two_tenants, with_peering,
+)  # fmt: skip
 
 GROUPS = ["ff:ff:ff:ff:ff:ff", "01:00:5e:00:00:fb", "33:33:00:00:00:01"]
 
@@ -26,7 +30,8 @@ def cases(draw: st.DrawFn) -> tuple[Intent, Packet]:
     intent = draw(intents().filter(lambda intent: intent.ports))
     sender = draw(st.sampled_from(intent.ports))
     macs = [port.mac for port in intent.ports] + ["02:de:ad:00:00:01"]
-    addresses = [port.address for port in intent.ports] + [subnet.gateway for subnet in intent.subnets] + ["10.9.9.9"]
+    addresses = [port.address for port in intent.ports] + [subnet.gateway for subnet in intent.subnets]
+    addresses += ["10.9.9.9", "10.9.1.1"]
     mostly = st.booleans() | st.just(True)
     own_mac = sender.mac if draw(mostly) else draw(st.sampled_from(macs))
     own_address = sender.address if draw(mostly) else draw(st.sampled_from(addresses))
@@ -90,9 +95,43 @@ def test_a_packet_reaches_whom_the_policy_says_and_nobody_else(case: tuple[Inten
 
 def _as_the_policy_says(intent: Intent, packet: Packet) -> None:
     world, observed = snapshot(intent), plug_all(intent)
-    verdict = may_reach(intent, packet)
-    arrival = Walk(world, observed, program.compile(world, observed)).overlay(packet)
-    assert arrival == Arrival(verdict.receivers, verdict.answer_mac), verdict.reason
+    verdict, built = may_reach(intent, packet), program.compile(world, observed)
+    slots = range(SLOTS if verdict.spread else 1)
+    arrivals = [Walk(world, observed, built, by_slot(slot)).overlay(packet) for slot in slots]
+    if verdict.spread:
+        assert all(len(one.receivers) <= 1 and one.answer_mac is None for one in arrivals)
+        assert frozenset().union(*(one.receivers for one in arrivals)) == verdict.receivers
+        if verdict.spread == len(verdict.receivers):
+            assert all(one.receivers for one in arrivals)
+    else:
+        expected = Arrival(verdict.receivers, verdict.answer_mac)
+        assert arrivals == [expected], verdict.reason
+
+
+@st.composite
+def crossings(draw: st.DrawFn) -> tuple[Intent, Packet]:
+    """An honest packet through the gateway, to a port or gateway of any VPC where some are peered."""
+    intent = draw(peered())
+    sender = draw(st.sampled_from(intent.ports))
+    targets = [port.address for port in intent.ports] + [subnet.gateway for subnet in intent.subnets] + ["10.2.0.77"]
+    kind = draw(st.sampled_from([{"ip_proto": 6, "l4_src": 7, "l4_dst": 80}, {"ip_proto": 1, "icmp_type": 8},
+                                 {"ip_proto": 17, "l4_src": 7, "l4_dst": 7000}]))  # fmt: skip
+    others = [port.address for port in intent.ports if _vpc(port) != _vpc(sender)]
+    target = draw(st.sampled_from(others) | st.sampled_from(targets))
+    return intent, Packet(sender.id, sender.mac, GATEWAY_MAC, 0x0800, sender.address, target, **kind)
+
+
+@given(crossings())
+@settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+def test_across_a_peering_the_policy_holds(case: tuple[Intent, Packet]) -> None:
+    test_a_packet_reaches_whom_the_policy_says_and_nobody_else.hypothesis.inner_test(case)
+
+
+SLOTS = 4 * 3  # of the most next hops that a route of `intents` has
+
+
+def by_slot(slot: int) -> Callable[[Spread | Choose], int]:
+    return lambda choice: slot % choice.size if isinstance(choice, Choose) else choice.members[0]
 
 
 @st.composite
@@ -130,8 +169,8 @@ def test_ipv6_with_at_most_one_lie_reaches_whom_the_policy_says(case: tuple[Inte
 
 @st.composite
 def openings(draw: st.DrawFn, worlds: st.SearchStrategy[Intent] = intents()) -> tuple[Intent, Port, Port, Packet]:
-    """An honest packet that opens a connection between two ports of a VPC."""
-    intent = draw(worlds.filter(lambda intent: len(intent.ports) >= 2))
+    """An honest packet that opens a connection between two ports of a VPC without routes that lead elsewhere."""
+    intent = replace(draw(worlds.filter(lambda intent: len(intent.ports) >= 2)), routes=())
     sender = draw(st.sampled_from(intent.ports))
     others = [port for port in intent.ports if port is not sender and _vpc(port) == _vpc(sender)]
     assume(others)
@@ -221,3 +260,21 @@ def test_a_port_that_is_not_plugged_where_it_is_placed_stays_closed(intent: Inte
     ]
     placed_there = [instance for instance in intent.instances if instance.server == "server-0"]
     assert len(opened) == len(placed_there)
+
+
+def test_flows_know_the_groups_across_a_peering() -> None:
+    """The two groups have the same bit, each in its VPC; of red's ports one is in the group, the others are not."""
+    intent = with_peering(two_tenants())
+    red, blue = SecurityGroup("red.prod", "g", 63), SecurityGroup("blue.prod", "g", 63)
+    members = {"red.prod.w0": (red.id,), "blue.prod.w0": (blue.id,), "blue.prod.w1": (blue.id,)}
+    ports = tuple(replace(port, groups=members.get(port.instance, ())) for port in intent.ports)
+    out = tuple(SecurityRule(group.id, "out", "from-port") for group in (red, blue))
+    rules = *out, SecurityRule(blue.id, "in", "to-port", across=red.id)
+    intent = replace(intent, ports=ports, security_groups=(red, blue), security_rules=rules)
+    world, observed = snapshot(intent), plug_all(intent)
+    built, named = program.compile(world, observed), {port.instance: port for port in ports}
+    target = named["blue.prod.w0"]
+    for source, taken in (("red.prod.w0", {target.id}), ("red.prod.w2", set()), ("blue.prod.w1", set())):
+        packet = _between(named[source], target, 6, 4000, 80, None)
+        assert may_reach(intent, packet).receivers == taken
+        assert Walk(world, observed, built).overlay(packet).receivers == taken

@@ -2,13 +2,13 @@
 
 import copy
 
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from controller.compiler import program
 from controller.compiler.program import Compiler
 from controller.model.placement import Observed
-from worlds import FABRIC, contents, intents, plug_all, snapshot
+from worlds import FABRIC, contents, intents, peered, plug_all, snapshot
 
 
 @st.composite
@@ -27,6 +27,12 @@ def test_any_sequence_of_changes_ends_as_from_scratch(history: list, data: st.Da
     for generation, intent in enumerate(history):
         world, observed = snapshot(intent, generation), data.draw(observations(plug_all(intent)))
         assert contents(compiler.update(world, observed)) == contents(program.compile(world, observed))
+
+
+@given(st.lists(peered(), min_size=2, max_size=3), st.data())
+@settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+def test_peerings_that_come_and_go_end_as_from_scratch(history: list, data: st.DataObject) -> None:
+    test_any_sequence_of_changes_ends_as_from_scratch.hypothesis.inner_test(history, data)
 
 
 @given(intents())

@@ -78,12 +78,21 @@ class Inner:
 @dataclass(frozen=True, slots=True)
 class Expect:
     """Who has to get the frame (and nobody else), which MAC has to answer it in the network's own name (ARP,
-    echo to a gateway), and why, in words. `carried`: it may cross the fabric though nobody may get it."""
+    echo to a gateway), and why, in words. `carried`: it may cross the fabric though nobody may get it. `spread`: it
+    goes to one only of so many, which are receivers unless they may not get it. `one_way`: what the target sends back
+    goes elsewhere."""
 
     receivers: frozenset[str]
     answer_mac: str | None
     reason: str
     carried: bool = False
+    spread: int = 0
+    one_way: bool = False
+
+    @property
+    def least(self) -> int:
+        """How many receivers must get the frame."""
+        return int(len(self.receivers) == self.spread) if self.spread else len(self.receivers)
 
     @property
     def silent(self) -> bool:
@@ -105,7 +114,8 @@ class Probe:
     def handshake(self) -> bool:
         """TCP that must get through is done by the two kernels; only what must not get through is sent as a frame,
         because a kernel would pick the destination MAC by its own neighbour table."""
-        return self.packet.ip_proto == _TCP and self.target in self.expect.receivers
+        expect = self.expect
+        return self.packet.ip_proto == _TCP and self.target in expect.receivers and not expect.one_way
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +166,8 @@ def _expect(value: object, path: str) -> Expect:
     receivers = _list(given.get("receivers", []), f"{path}.receivers")
     return Expect(frozenset(_typed(name, str, f"{path}.receivers") for name in receivers),
                   _typed(given.get("answer_mac"), str | None, f"{path}.answer_mac"),
-                  _typed(given.get("reason", ""), str, f"{path}.reason"), given.get("carried") is True)
+                  _typed(given.get("reason", ""), str, f"{path}.reason"), given.get("carried") is True,
+                  _typed(given.get("spread", 0), int, f"{path}.spread"), given.get("one_way") is True)
 
 
 def _inner(value: object, path: str) -> Inner | None:

@@ -42,7 +42,8 @@ class Ledger:
     def __init__(self, probes: Iterable[Probe]) -> None:
         self.probes = {probe.id: probe for probe in probes}
         self.evidence = {number: Evidence() for number in self.probes}
-        self.pending = {number for number, probe in self.probes.items() if not probe.expect.silent}
+        expected = ((number, probe.expect) for number, probe in self.probes.items())
+        self.pending = {number for number, expect in expected if expect.least or expect.answer_mac}
         self._questions: dict[tuple[str, ArpReply], list[int]] = {}
         for probe in self.probes.values():
             self._expect_plain_answers(probe)
@@ -83,7 +84,7 @@ class Ledger:
         edge = reply.sha if reply else advertised(frame) or (echo_reply(frame) if probe.expect.answer_mac else None)
         if endpoint == probe.source and edge is not None:
             evidence.answers[edge] += 1
-        elif endpoint == probe.source and (answered_by or token.leg == ANSWER):
+        elif (endpoint == probe.source or probe.expect.one_way) and (answered_by or token.leg == ANSWER):
             evidence.answered_by.add(answered_by or "a TCP connection")
         else:
             evidence.seen[endpoint] += 1
@@ -115,7 +116,7 @@ class Ledger:
     def _settle(self, probe: Probe) -> None:
         evidence = self.evidence[probe.id]
         answered = probe.expect.answer_mac is None or probe.expect.answer_mac in evidence.answer_macs
-        if answered and probe.expect.receivers <= evidence.seen.keys():
+        if answered and len(probe.expect.receivers & evidence.seen.keys()) >= probe.expect.least:
             self.pending.discard(probe.id)
 
     def results(self) -> list[dict[str, object]]:
@@ -142,6 +143,9 @@ def judge(probe: Probe, evidence: Evidence) -> dict[str, object]:
 def _leaks(probe: Probe, evidence: Evidence) -> list[str]:
     found = [f"leak: came back to its sender {name}" if name == probe.source else f"leak: arrived at {name}"
              for name in sorted(evidence.seen.keys() - probe.expect.receivers)]
+    taken = sorted(evidence.seen.keys() & probe.expect.receivers)
+    if probe.expect.spread and len(taken) > 1:
+        found.append(f"leak: arrived at {' and at '.join(taken)}")
     found += [f"leak: answered from {mac}" for mac in sorted(evidence.answer_macs - {probe.expect.answer_mac})]
     if not probe.expect.receivers:
         found += [f"leak: answered by {who}" for who in sorted(evidence.answered_by)]
@@ -151,8 +155,12 @@ def _leaks(probe: Probe, evidence: Evidence) -> list[str]:
 def _losses(probe: Probe, evidence: Evidence) -> list[str]:
     why = "".join(f", {text}" for text in evidence.troubles)
     times = f"sent {evidence.sent} time{'s' * (evidence.sent > 1)}" if evidence.sent else "never sent"
-    found = [f"loss: did not arrive at {name}, {times}{why}"
-             for name in sorted(probe.expect.receivers - evidence.seen.keys())]
+    missing = sorted(probe.expect.receivers - evidence.seen.keys())
+    if len(probe.expect.receivers) - len(missing) >= probe.expect.least:
+        missing = []
+    elif probe.expect.spread:
+        missing = [" or at ".join(missing)]
+    found = [f"loss: did not arrive at {name}, {times}{why}" for name in missing]
     if probe.expect.answer_mac is not None and probe.expect.answer_mac not in evidence.answer_macs:
         found.append(f"loss: no answer from {probe.expect.answer_mac}, {times}{why}")
     return found

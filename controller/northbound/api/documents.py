@@ -125,7 +125,8 @@ def _with_tenants(contents: Contents, snapshot: Snapshot, tenants: Mapping[str, 
     try:
         new = allocate({**others, **tenants}, servers, present, contents.retired)
     except InvalidIntent as error:
-        raise invalid(error.problems) from error
+        own = [problem for problem in error.problems if caller.owns(str(problem.path[1:2] and problem.path[1]))]
+        raise invalid(own or error.problems) from error
     if caller.role is not Role.OPERATOR:
         _refuse_switched(present, new)
     return replace(snapshot, intent=edits.shared(present, new))

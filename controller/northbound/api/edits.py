@@ -11,7 +11,7 @@ from http import HTTPStatus
 from typing import Any
 
 from controller.model.allocate import allocate
-from controller.model.document import document
+from controller.model.document import OPTIONAL, document
 from controller.model.order import natural
 from controller.model.parts import elsewhere, part, with_part
 from controller.model.problem import InvalidIntent, Path, Problem
@@ -23,7 +23,7 @@ from controller.northbound.api.views import Names
 from controller.northbound.store import Contents
 
 Fields = Mapping[str, Any]
-Members = dict[str, dict[str, Fields]]  # "subnets", "security_groups" or "instances" -> name -> what is said of it
+Members = dict[str, dict[str, Fields]]  # "subnets", "instances", ... -> name -> what is said of it
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,8 +81,8 @@ def remove(contents: Contents, kind: str, names: Names, cascade: bool) -> Snapsh
     if kind == "vpcs":
         identifier = f"{tenant}.{names['vpc']}"
         inside = part(intent, identifier)
-        groups = (one.id for one in inside.security_groups)
-        members = [*(one.id for one in inside.instances), *(one.id for one in inside.subnets), *groups]
+        parts = (inside.instances, inside.subnets, inside.security_groups, inside.route_tables, inside.peerings)
+        members = [one.id for things in parts for one in things]
         _refuse_used(f"VPC {identifier}", members, cascade)
         return _with_intent(contents, with_part(intent, identifier, Intent()))
     name = names[kind.removesuffix("s")]
@@ -90,7 +90,7 @@ def remove(contents: Contents, kind: str, names: Names, cascade: bool) -> Snapsh
     def drop(members: Members) -> None:
         if name not in members[kind]:
             raise not_found(f"such {views.WORDS[kind]}")
-        del members[kind][name]
+        gone = members[kind].pop(name)
         if kind == "subnets":
             users = [user for user, fields in members["instances"].items() if fields["subnet"] == name]
             _refuse_used(f"subnet {name}", users, cascade)
@@ -98,6 +98,10 @@ def remove(contents: Contents, kind: str, names: Names, cascade: bool) -> Snapsh
                 del members["instances"][user]
         if kind == "security_groups":
             _drop_group(members, name, cascade)
+        if kind == "peerings":
+            _drop_peering(members, str(gone["peer"]), cascade)
+        if kind == "route_tables":
+            _drop_route_table(members, name, cascade)
 
     return _in_vpc(contents, names, drop, {})
 
@@ -105,20 +109,40 @@ def remove(contents: Contents, kind: str, names: Names, cascade: bool) -> Snapsh
 def _drop_group(members: Members, name: str, cascade: bool) -> None:
     """Takes the members out of a group that goes, and removes the rules of other groups that speak of it."""
     users = [user for user, fields in members["instances"].items() if name in fields.get("groups", ())]
-    rules = [
-        (group, rule)
-        for group, fields in members["security_groups"].items()
-        for rule, said in fields["rules"].items()
-        if said.get("peers") == name
-    ]
-    _refuse_used(f"security group {name}", [*users, *(f"{group}.{rule}" for group, rule in rules)], cascade)
+    _drop_rules(members, f"security group {name}", lambda group: group == name, cascade, users)
     for user in users:
         fields = dict(members["instances"][user])
         fields["groups"] = [group for group in fields["groups"] if group != name] or None
         members["instances"][user] = {key: value for key, value in fields.items() if value is not None}
+
+
+def _drop_rules(
+    members: Members, what: str, spoken_of: Callable[[str], bool], cascade: bool, users: Sequence[str] = ()
+) -> None:
+    """Removes the rules about the groups that `spoken_of` says, which `what` is used by beside `users`."""
+    rules = [
+        (group, rule)
+        for group, fields in members["security_groups"].items()
+        for rule, said in fields["rules"].items()
+        if spoken_of(said.get("peers") or "")
+    ]
+    _refuse_used(what, [*users, *(f"{group}.{rule}" for group, rule in rules)], cascade)
     for group, rule in rules:
         left = {key: said for key, said in members["security_groups"][group]["rules"].items() if key != rule}
         members["security_groups"][group] = {**members["security_groups"][group], "rules": left}
+
+
+def _drop_peering(members: Members, peer: str, cascade: bool) -> None:
+    """Removes the rules that speak of groups of the other VPC. Routes there stay, and lead nowhere."""
+    _drop_rules(members, f"the peering with {peer}", lambda group: group.startswith(f"{peer}."), cascade)
+
+
+def _drop_route_table(members: Members, name: str, cascade: bool) -> None:
+    """Leaves its subnets without one."""
+    users = [user for user, fields in members["subnets"].items() if fields.get("route_table") == name]
+    _refuse_used(f"route table {name}", users, cascade)
+    for user in users:
+        members["subnets"][user] = {key: said for key, said in members["subnets"][user].items() if key != "route_table"}
 
 
 def _in_vpc(contents: Contents, names: Names, edit: Callable[[Members], None], paths: Mapping[Any, Path]) -> Snapshot:
@@ -127,7 +151,8 @@ def _in_vpc(contents: Contents, names: Names, edit: Callable[[Members], None], p
     present = part(whole, identifier)
     data = document(present)
     members = data[tenant]["vpcs"][vpc]
-    members.setdefault("security_groups", {})
+    for optional in OPTIONAL:
+        members.setdefault(optional, {})
     edit(members)
     servers = [chassis.name for chassis in contents.snapshot.chassis]
     try:

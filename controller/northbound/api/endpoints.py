@@ -13,7 +13,8 @@ from controller.model.addresses import LABEL
 from controller.northbound.api.models import WORD
 
 MAX_ID = 400
-LABELS = ("tenant", "vpc", "subnet", "security_group", "instance")  # parameters that are names a tenant chose
+# Parameters that are names a tenant chose.
+LABELS = ("tenant", "vpc", "subnet", "security_group", "route_table", "peering", "instance")
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 from controller.model import addresses, ipv6
 from controller.model.addresses import NotationError
+from controller.model.routing import NEXT_HOPS_PER_ROUTE
 from controller.model.security import GROUPS_PER_VPC
 from controller.northbound.api.roles import Role
 
@@ -49,7 +50,10 @@ Cidr = Annotated[str, Notation(addresses.cidr, addresses.CIDR, 18, "10.1.0.0/24"
 Address = Annotated[str, Notation(addresses.address, addresses.ADDRESS, 15, "10.1.0.10")]
 Cidr6 = Annotated[str, Notation(ipv6.cidr6, ipv6.CIDR6, 43, "fd00:1::/64")]
 Address6 = Annotated[str, Notation(ipv6.address6, ipv6.ADDRESS6, 39, "fd00:1::10")]
+VpcId = Annotated[str, Notation(addresses.vpc_id, addresses.VPC_ID, 127, "blue.shop")]
+Group = Annotated[str, Notation(addresses.group, addresses.GROUP, 191, "web-servers")]
 Remote = Annotated[str, Notation(addresses.remote, addresses.REMOTE, 43, "0.0.0.0/0")]
+Destination = Annotated[str, Notation(addresses.destination, addresses.CIDR, 18, "0.0.0.0/0")]
 Ports = Annotated[str, Notation(addresses.ports, addresses.PORTS, 11, "8000-8100")]
 Mac = Annotated[str, Notation(addresses.mac, addresses.MAC, 17, "02:00:00:00:00:01")]
 Status = Literal["pending", "realized", "error"]
@@ -72,6 +76,28 @@ class VpcBody(Body):
 class SubnetBody(Body):
     cidr: Cidr = Field(description="IPv4 network, unique within the VPC.")
     cidr6: Cidr6 | None = Field(None, description="IPv6 network (/64), unique within the VPC, if it has IPv6.")
+    route_table: Name | None = Field(None, description="Name of its route table; default: none.")
+
+
+class RouteBody(Body):
+    """Where what is for some addresses goes. It has exactly one of `next_hops`, `peering` and `target`."""
+
+    destination: Destination = Field(description="Network of the addresses; the longest prefix decides.")
+    next_hops: Annotated[list[Name], Field(min_length=1, max_length=NEXT_HOPS_PER_ROUTE)] | None = Field(
+        None, description="Instances; each connection goes to one of those that are there."
+    )
+    peering: Name | None = Field(None, description="A peering of the VPC.")
+    target: Literal["blackhole"] | None = None
+
+
+class PeeringBody(Body):
+    """One side's consent; the peering is active while the other VPC has a peering with this one."""
+
+    peer: VpcId = Field(description="Id of the other VPC.")
+
+
+class RouteTableBody(Body):
+    routes: Annotated[dict[Name, RouteBody], Field(max_length=MAX_ITEMS)] = Field({}, description="Its routes by name.")
 
 
 class RuleBody(Body):
@@ -82,7 +108,7 @@ class RuleBody(Body):
     ports: Ports | None = Field(None, description="Destination ports of TCP or UDP.")
     icmp_type: Annotated[int, Field(ge=0, le=255)] | None = Field(None, description="Of ICMP or ICMPv6.")
     cidr: Remote | None = Field(None, description="Network of the peers.")
-    peers: Name | None = Field(None, description="Security group of the peers.")
+    peers: Group | None = Field(None, description="Security group of the peers; across a peering, its id.")
 
 
 class SecurityGroupBody(Body):
@@ -116,6 +142,14 @@ class NewVpc(Named, VpcBody):
 
 
 class NewSubnet(Named, SubnetBody):
+    pass
+
+
+class NewPeering(Named, PeeringBody):
+    pass
+
+
+class NewRouteTable(Named, RouteTableBody):
     pass
 
 
@@ -153,6 +187,32 @@ class SubnetOut(Out):
     cidr6: str | None
     gateway6: str | None
     vni: int
+    route_table: str | None
+
+
+class PeeringOut(Out):
+    """What this side says, and whether the other does: `active` if so, else `pending`."""
+
+    name: str
+    vpc: str
+    peer: str
+    state: Literal["active", "pending"]
+
+
+class RouteTableOut(Out, RouteTableBody):
+    name: str
+    vpc: str
+    subnets: list[str] = Field(description="Names of the subnets that use it.")
+
+
+class RouteOut(Out):
+    """A route, and what has become of it: `active`, or `blackhole` if it has no target that is there."""
+
+    name: str
+    table: str
+    destination: str
+    target: str = Field(description="Where it leads, in words.")
+    state: Literal["active", "blackhole"]
 
 
 class SecurityGroupOut(Out, SecurityGroupBody):

@@ -69,6 +69,15 @@ RESOURCES = (
         "security_groups", f"{VPC}/security_groups", "What connections members may open and take.",
         READ | dict.fromkeys(CHANGES, WRITERS), "security_group",
     ),
+    Resource(
+        "peerings", f"{VPC}/peerings", "Consent to be peered with other VPCs.",
+        READ | dict.fromkeys(CHANGES, WRITERS), "peering",
+    ),
+    Resource(
+        "route_tables", f"{VPC}/route_tables", "Where gateways send what is not for the VPC's own subnets.",
+        READ | dict.fromkeys(CHANGES, WRITERS), "route_table",
+    ),
+    Resource("routes", f"{VPC}/routes", "The routes of all route tables, and their state.", READ, "route"),
     Resource("instances", f"{VPC}/instances", "Machines.", READ | dict.fromkeys(CHANGES, WRITERS), "instance"),
     Resource("ports", f"{VPC}/ports", "Network interfaces of instances.", READ, "port"),
     Resource("fabric", "/v1/fabric", "The physical network.", dict.fromkeys((Verb.SHOW, Verb.SET), OPERATOR)),

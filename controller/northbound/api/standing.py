@@ -1,10 +1,12 @@
 """Pending, realized or error: what became of each object, from what the bridges have confirmed. Pure."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, field
 
 from controller.model.parts import part
+from controller.model.peering import Peering, consented
 from controller.model.realization import Realization
+from controller.model.routing import Route
 from controller.model.snapshot import Intent
 from controller.northbound.api.models import Status
 from controller.northbound.store import Contents
@@ -80,7 +82,7 @@ def _first_error(contents: Contents, concerned: Iterable[str]) -> str | None:
 @dataclass(slots=True)
 class Part:
     """One VPC (or all of an intent) with the status of what is in it. A port concerns the chassis of all members of its
-    VPC: they must know where to find it, and what it may do."""
+    VPC, and of those that it is peered with: they must know where to find it, and what it may do."""
 
     contents: Contents
     intent: Intent
@@ -88,14 +90,18 @@ class Part:
     _floors: dict[str, int] = field(init=False)  # VPC -> generation that all its bridges have confirmed
     _errors: dict[str, str] = field(init=False)
     _unplugged: set[str] = field(init=False)
+    _agreed: Mapping[str, Set[str]] = field(init=False)  # VPC -> those that it is peered with
 
     def __post_init__(self) -> None:
         self.servers = {instance.id: instance.server for instance in self.intent.instances}
         members: dict[str, set[str]] = {vpc.id: set() for vpc in self.intent.vpcs}
         for instance in self.intent.instances:
             members[instance.vpc].add(instance.server)
+        self._agreed = consented(self.contents.snapshot.intent.peerings)
+        if members.keys() & self._agreed.keys():
+            _add_peers(members, self._agreed, self.contents.snapshot.intent)
         generation = self.contents.generation
-        heights = {name: self._height(name) for name in set(self.servers.values())}
+        heights = {name: self._height(name) for name in set().union(*members.values())}
         self._floors = {
             vpc: min((heights[name] for name in names), default=generation) for vpc, names in members.items()
         }
@@ -124,6 +130,32 @@ class Part:
             standings[rule.group] = worse(standings[rule.group], of_rule)
         yield from standings.items()
 
+    def routes(self) -> Iterator[tuple[str, Standing]]:
+        for route in self.intent.routes:
+            yield route.id, self._standing(route.id, self._floors[_above(route.table)])
+
+    def route_tables(self) -> Iterator[tuple[str, Standing]]:
+        """A route table is as far as its routes are."""
+        standings = {one.id: self._standing(one.id, self._floors[one.vpc]) for one in self.intent.route_tables}
+        of_routes = dict(self.routes())
+        for route in self.intent.routes:
+            standings[route.table] = worse(standings[route.table], of_routes[route.id])
+        yield from standings.items()
+
+    def peerings(self) -> Iterator[tuple[str, Standing]]:
+        for one in self.intent.peerings:
+            yield one.id, self._standing(one.id, self._floors[one.vpc])
+
+    def agreed(self, peering: Peering) -> bool:
+        """Whether the other side has said the same."""
+        return peering.peer in self._agreed.get(peering.vpc, ())
+
+    def leads(self, route: Route) -> bool:
+        """Whether there is a next hop, plugged, or a peering that is active."""
+        if route.peering is not None:
+            return any(one.id == route.peering and self.agreed(one) for one in self.intent.peerings)
+        return any(name.rpartition(".")[0] in self.servers and name not in self._unplugged for name in route.next_hops)
+
     def instances(self) -> Iterator[tuple[str, Standing]]:
         """An instance is as far as its ports are."""
         standings = {name: self._standing(name, self.contents.generation) for name in self.servers}
@@ -150,6 +182,16 @@ class Part:
         if name in self._errors:
             return Standing("error", self._errors[name])
         return REALIZED if plugged and floor >= self.contents.generations.get(name, 0) else PENDING
+
+
+def _add_peers(members: dict[str, set[str]], agreed: Mapping[str, Set[str]], intent: Intent) -> None:
+    """Adds to the servers of each VPC those of the VPCs that it is peered with."""
+    servers: dict[str, set[str]] = {vpc: set() for vpc in agreed}
+    for one in intent.instances:
+        if one.vpc in servers:
+            servers[one.vpc].add(one.server)
+    for vpc in members.keys() & agreed.keys():
+        members[vpc] = members[vpc].union(*(servers[peer] for peer in agreed[vpc]))
 
 
 def _above(identifier: str) -> str:

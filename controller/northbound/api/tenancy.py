@@ -1,4 +1,4 @@
-"""Tenants, VPCs, subnets, security groups, instances and ports: one set of functions for all of these kinds."""
+"""Tenants, VPCs and what is in them: one set of functions for all of these kinds."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -43,6 +43,9 @@ SHAPES: Mapping[str, Shape] = {
     "vpcs": Shape(models.VpcOut, models.NewVpc, models.VpcBody),
     "subnets": Shape(models.SubnetOut, models.NewSubnet, models.SubnetBody),
     "security_groups": Shape(models.SecurityGroupOut, models.NewSecurityGroup, models.SecurityGroupBody),
+    "peerings": Shape(models.PeeringOut, models.NewPeering, models.PeeringBody),
+    "route_tables": Shape(models.RouteTableOut, models.NewRouteTable, models.RouteTableBody),
+    "routes": Shape(models.RouteOut),
     "instances": Shape(models.InstanceOut, models.NewInstance, models.InstanceBody),
     "ports": Shape(models.PortOut),
 }

@@ -7,6 +7,7 @@ from typing import Any
 from controller.model.document import document
 from controller.model.fabric import NO_FABRIC
 from controller.model.kinds import FABRIC_ID
+from controller.model.routing import BLACKHOLE, Route
 from controller.model.snapshot import Intent
 from controller.model.tenancy import Port, Tenant, Vpc
 from controller.northbound.api import standing
@@ -30,9 +31,9 @@ def _listed(value: Any) -> Any:
 
 
 def identify(kind: str, names: Names) -> str:
-    """The id of the object that a path names. A port's is in the path as it is."""
-    if kind == "ports":
-        return names["port"]
+    """The id of the object that a path names. A port's or a route's is in the path as it is."""
+    if kind in ("ports", "routes"):
+        return names[kind.removesuffix("s")]
     if kind == "tenants":
         return names["tenant"]
     last = () if kind == "vpcs" else (kind.removesuffix("s"),)
@@ -65,9 +66,12 @@ def subnets(contents: Contents, names: Names) -> list[View]:
     part = _vpc_part(contents, names)
     standings = dict(part.subnets())
     return [
-        _view(contents, one.id, standings[one.id], **{key: getattr(one, key) for key in _SUBNET})
+        _view(
+            contents, one.id, standings[one.id], route_table=one.route_table and one.route_table.rpartition(".")[2],
+            **{key: getattr(one, key) for key in _SUBNET},
+        )
         for one in part.intent.subnets
-    ]
+    ]  # fmt: skip
 
 
 def instances(contents: Contents, names: Names) -> list[View]:
@@ -141,12 +145,59 @@ def fabric(contents: Contents) -> View:
     return {**plain(contents.snapshot.fabric), "generation": generation, "status": found.status, "error": found.error}
 
 
+def peerings(contents: Contents, names: Names) -> list[View]:
+    part = _vpc_part(contents, names)
+    standings = dict(part.peerings())
+    return [
+        _view(
+            contents, one.id, standings[one.id], name=one.name, vpc=one.vpc, peer=one.peer,
+            state="active" if part.agreed(one) else "pending",
+        )
+        for one in part.intent.peerings
+    ]  # fmt: skip
+
+
+def route_tables(contents: Contents, names: Names) -> list[View]:
+    """A route table changes when one of its routes does."""
+    part = _vpc_part(contents, names)
+    standings = dict(part.route_tables())
+    said = document(part.intent)[names["tenant"]]["vpcs"][names["vpc"]].get("route_tables", {})
+    found = []
+    for one in part.intent.route_tables:
+        own = [route.id for route in part.intent.routes if route.table == one.id]
+        view = _view(contents, one.id, standings[one.id], name=one.name, vpc=one.vpc, **said[one.name])
+        view["generation"] = max(contents.generations.get(name, contents.generation) for name in (one.id, *own))
+        view["subnets"] = [subnet.name for subnet in part.intent.subnets if subnet.route_table == one.id]
+        found.append(view)
+    return found
+
+
+def routes(contents: Contents, names: Names) -> list[View]:
+    part = _vpc_part(contents, names)
+    standings = dict(part.routes())
+    return [
+        _view(
+            contents, one.id, standings[one.id], name=one.name, table=one.table, destination=one.destination,
+            target=_target(one),
+            state="active" if part.leads(one) else BLACKHOLE,
+        )
+        for one in part.intent.routes
+    ]  # fmt: skip
+
+
+def _target(route: Route) -> str:
+    if route.peering is not None:
+        return f"peering {route.peering.rpartition('.')[2]}"
+    return ", ".join(name.split(".")[2] for name in route.next_hops) or BLACKHOLE
+
+
 COLLECTIONS: dict[str, Callable[[Contents, Names], list[View]]] = {
-    "vpcs": vpcs, "subnets": subnets, "security_groups": security_groups, "instances": instances, "ports": ports,
+    "vpcs": vpcs, "subnets": subnets, "peerings": peerings, "route_tables": route_tables, "routes": routes,
+    "security_groups": security_groups, "instances": instances, "ports": ports,
 }  # fmt: skip
 WORDS = {
-    "tenants": "tenant", "vpcs": "VPC", "subnets": "subnet", "security_groups": "security group",
-    "instances": "instance", "ports": "port",
+    "tenants": "tenant", "vpcs": "VPC", "subnets": "subnet", "peerings": "peering", "route_tables": "route table",
+    "routes": "route", "security_groups": "security group", "instances": "instance", "ports": "port",
 }  # fmt: skip
 
 

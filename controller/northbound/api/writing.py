@@ -18,6 +18,7 @@ from fastapi.responses import JSONResponse
 
 from controller.model.difference import difference
 from controller.model.parts import part
+from controller.model.peering import consented
 from controller.model.snapshot import Snapshot
 from controller.northbound.api import standing
 from controller.northbound.api.problems import ApiProblem, conflict
@@ -150,13 +151,15 @@ def foresee(base: Contents, wanted: Snapshot, tenant: str | None) -> Done:
 
 
 def _concerned(before: Contents, after: Contents, ids: list[str]) -> list[str]:
-    """The bridges that a change of these objects is about: all of them, or those of the chassis with members."""
+    """The bridges that a change of these objects is about: all of them, or those of the chassis with members
+    of their VPCs and of those that are peered with them."""
     if any("/" in name for name in ids):  # the provider's
         return standing.all_bridges(after)
     vpcs = {".".join(name.split(".")[:2]) for name in ids if "." in name}
     servers: set[str] = set()
     for contents in (before, after):
-        for vpc in vpcs:
+        joined = consented(contents.snapshot.intent.peerings)
+        for vpc in vpcs | {peer for vpc in vpcs for peer in joined.get(vpc, ())}:
             servers |= {instance.server for instance in part(contents.snapshot.intent, vpc).instances}
     return [bridge for server in sorted(servers) for bridge in standing.bridges(server)]
 

@@ -30,8 +30,8 @@ class Kind:
         if len(names) != self.depth or not all(names):
             example = ".".join(("red", "prod", "web1", "eth0")[: self.depth])
             raise CliError(f"{name}: not the id of one of the {self.name} (for example {example})")
-        if self.name == "ports":
-            return f"/v1/tenants/{names[0]}/vpcs/{names[1]}/ports/{name}"
+        if self.depth == 4:
+            return f"/v1/tenants/{names[0]}/vpcs/{names[1]}/{self.name}/{name}"
         return "/v1" + "".join(f"/{kind}/{each}" for kind, each in zip(("tenants", "vpcs", self.name), names))
 
 
@@ -41,7 +41,10 @@ KINDS = {
     for kind in (
         Kind("tenants", 1, ("id", *STATE), ("error",)),
         Kind("vpcs", 2, ("id", *STATE), ("error",)),
-        Kind("subnets", 3, ("id", "cidr", "gateway", *STATE), ("cidr6", "gateway6", "vni", "error")),
+        Kind("subnets", 3, ("id", "cidr", "gateway", *STATE), ("cidr6", "gateway6", "vni", "route_table", "error")),
+        Kind("peerings", 3, ("id", "peer", "state", *STATE), ("error",)),
+        Kind("route_tables", 3, ("id", "subnets", *STATE), ("routes", "error")),
+        Kind("routes", 4, ("id", "destination", "target", "state", *STATE), ("error",), deletable=False),
         Kind("security_groups", 3, ("id", "established", "members", *STATE), ("rules", "error")),
         Kind("instances", 3, ("id", "subnet", "ip", "server", *STATE), ("ip6", "mac", "groups", "ports", "error")),
         Kind("ports", 4, ("id", "subnet", "address", "server", *STATE), ("address6", "mac", "error"), deletable=False),

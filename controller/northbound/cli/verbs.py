@@ -82,7 +82,7 @@ def delete(arguments: Arguments) -> int:
     """Removes one object."""
     of = kind(arguments.kind)
     if not of.deletable:
-        raise CliError(f"{of.name} cannot be removed alone (they go with their instance)")
+        raise CliError(f"{of.name} cannot be removed alone (they go with what they are a part of)")
     cascade = {"cascade": "true"} if arguments.cascade else {}
     waits = _waiting(arguments) if of.name != "tokens" else {}
     with _client(arguments) as client:

@@ -14,8 +14,10 @@ from typing import Any
 
 from controller.model.fabric import Attachment, Fabric, Link, Switch
 from controller.model.kinds import KINDS
+from controller.model.peering import Peering
 from controller.model.placement import Chassis
 from controller.model.order import natural
+from controller.model.routing import Route, RouteTable
 from controller.model.security import SecurityGroup, SecurityRule
 from controller.model.tenancy import Instance, Port, Subnet, Tenant, Vpc
 from controller.ovsdb import Row, atoms
@@ -77,7 +79,10 @@ TABLES = (
     Table("Chassis", "chassis", Chassis),
     Table("Tenant", "tenant", Tenant),
     Table("VPC", "vpc", Vpc, {"tenant": "tenant"}),
-    Table("Subnet", "subnet", Subnet, {"vpc": "vpc"}),
+    Table("Peering", "peering", Peering, {"vpc": "vpc"}),
+    Table("Route_Table", "route_table", RouteTable, {"vpc": "vpc"}),
+    Table("Route", "route", Route, {"table": "route_table"}),
+    Table("Subnet", "subnet", Subnet, {"vpc": "vpc", "route_table": "route_table"}),
     Table("Security_Group", "security_group", SecurityGroup, {"vpc": "vpc"}),
     Table("Security_Rule", "security_rule", SecurityRule, {"group": "security_group", "peers": "security_group"}),
     Table("Instance", "instance", Instance, {"vpc": "vpc", "server": "chassis"}),

@@ -11,7 +11,7 @@ from ryu.ofproto import ofproto_protocol, ofproto_v1_4, ofproto_v1_4_parser
 from ryu_flows import ryu_flow_mod
 
 from controller.flows.action import (
-    IN_PORT, LOCAL, Bits, Commit, DecTtl, Goto, Load, Move, Output, OutputBits, Spread, Track, Tunnel,
+    IN_PORT, LOCAL, Bits, Choose, Commit, DecTtl, Goto, Load, Move, Output, OutputBits, Spread, Track, Tunnel,
 )  # fmt: skip
 from controller.flows.flow import Flow
 from controller.flows.match import Match
@@ -50,9 +50,11 @@ PORTS = st.one_of(st.integers(1, 0xFEFF), st.sampled_from([LOCAL, IN_PORT]))
 SPREADS = st.builds(
     Spread, st.integers(0, 0xFFFF), st.lists(st.integers(1, 0xFEFF), min_size=1, max_size=9).map(tuple), bits()
 )
+CHOICES = st.builds(Choose, st.integers(0, 0xFFFF), st.integers(1, 1 << 16), bits())
 TUNNELS = st.builds(Tunnel, st.lists(st.integers(0, 0xFFFFFFFF), min_size=1, max_size=5).map(tuple), PORTS)
 ACTIONS = st.one_of(
-    loads(), moves(), st.builds(Output, PORTS), TUNNELS, st.builds(OutputBits, bits()), SPREADS, st.just(DecTtl()),
+    loads(), moves(), st.builds(Output, PORTS), TUNNELS, st.builds(OutputBits, bits()), SPREADS, CHOICES,
+    st.just(DecTtl()),
     st.builds(Track, bits(), st.integers(0, 254)), st.builds(Commit, bits()),
 )
 

@@ -35,7 +35,7 @@ def probe(kind: Kind, source: str, target: str) -> Probe:
 
 def test_every_ordered_pair_and_every_kind_once() -> None:
     pairs = {(source, target) for source in PORTS for target in PORTS if source != target}
-    wanted = [(kind, *pair) for pair in pairs for kind in set(Kind) - {*LIES, *HONEST6, *LIES6, Kind.RULE}]
+    wanted = [(kind, *pair) for pair in pairs for kind in set(Kind) - {*LIES, *HONEST6, *LIES6, Kind.RULE, Kind.ROUTE}]
     assert Counter((one.kind, one.source, one.target) for one in PROBES if one.kind not in LIES) == Counter(wanted)
     assert Counter((one.kind, one.source) for one in PROBES if one.kind in LIES) == Counter(
         (kind, source) for kind in LIES for source in PORTS
@@ -220,3 +220,38 @@ def test_every_rule_is_tried_where_it_begins_and_ends() -> None:
         ("ci", 7000): Reason.NOT_ALLOWED_IN,
     }
     assert {one.expect.reason for one in rules if one.packet.icmp_type == 13} == {Reason.DELIVERED}
+
+
+def test_every_route_is_tried_at_its_edges() -> None:
+    routers = load(EXAMPLE.with_name("routers.yaml")).data["tenants"]
+    probes = matrix(allocate(routers, SERVERS), VTEPS)
+    tried = {one.packet.ip_dst: (one.expect.words, one.expect.spread) for one in probes if one.kind is Kind.ROUTE}
+    edge = "red.prod.edge"
+    assert tried == {
+        "1.0.0.0": (f"sent to a next hop ({edge}.any)", 0),
+        "223.255.255.255": (f"sent to a next hop ({edge}.any)", 0),
+        "198.51.99.255": (f"sent to a next hop ({edge}.any)", 0),
+        "198.51.100.0": (f"sent to a next hop ({edge}.partner)", 2),
+        "198.51.100.255": (f"sent to a next hop ({edge}.partner)", 2),
+        "198.51.101.0": (f"sent to a next hop ({edge}.any)", 0),
+        "192.167.255.255": (f"sent to a next hop ({edge}.any)", 0),
+        "192.168.0.0": (f"dropped by a route ({edge}.never)", 0),
+        "192.168.255.255": (f"dropped by a route ({edge}.never)", 0),
+        "192.169.0.0": (f"sent to a next hop ({edge}.any)", 0),
+    }
+
+
+def test_peerings_are_tried_across_and_beyond() -> None:
+    tenants = load(EXAMPLE.with_name("peering.yaml")).data["tenants"]
+    probes = matrix(allocate(tenants, SERVERS), VTEPS)
+    words = {
+        (one.kind, one.source.split(".")[2], one.target.split(".")[2]): one.expect.words
+        for one in probes
+        if one.kind is not Kind.ROUTE and (one.kind is not Kind.RULE or one.packet.l4_dst == 7000)
+    }
+    assert words[Kind.TCP, "node1", "shelf"] == "routed across a peering (trainer.jobs.edge.data)"
+    assert words[Kind.RULE, "node1", "shelf"] == "routed across a peering (trainer.jobs.edge.data)"
+    assert words[Kind.RULE, "node2", "shelf"] == "not allowed by the receiver's security groups"
+    assert words[Kind.UDP, "tape", "shelf"] == "routed across a peering (archive.vault.edge.library)"
+    assert words[Kind.UDP, "node2", "tape"] == "no such address in the vpc (trainer.jobs.edge.backup)"
+    assert words[Kind.TCP, "tape", "node1"] == "no such address in the vpc (archive.vault.edge.jobs)"

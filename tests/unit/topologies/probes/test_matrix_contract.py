@@ -55,7 +55,7 @@ def test_every_probe_of_a_matrix_is_read_and_built_and_a_perfect_network_passes(
         ledger.sent(probe.id)
         if probe.handshake:
             ledger.exchanged(probe.id)
-        for receiver in probe.expect.receivers:
+        for receiver in sorted(probe.expect.receivers)[: probe.expect.least]:
             ledger.heard(receiver, frame, MINT.find(frame))
         if probe.expect.answer_mac:
             ledger.heard(probe.source, answer(probe), {Token(probe.id)})

@@ -1,5 +1,6 @@
 """The ledger is fed with hand-made frames; no socket is open."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -137,6 +138,19 @@ def test_icmp_answers_to_the_sender_are_no_copies(kind: int) -> None:
     assert judged(probe("b"), ("b", FRAME), ("a", icmp(kind)))["ok"]
     assert judged(probe(""), ("a", icmp(kind)))["detail"] == "leak: answered by 10.0.0.2"
     assert judged(probe("b"), ("b", FRAME), ("c", icmp(kind)))["detail"] == "leak: arrived at c"
+    away = replace(probe("b"), expect=replace(probe("b").expect, one_way=True))
+    assert judged(away, ("b", FRAME), ("c", icmp(kind)))["ok"]
+    assert judged(away, ("b", FRAME), ("c", FRAME))["detail"] == "leak: arrived at c"
+
+
+def test_a_frame_that_is_spread_arrives_once() -> None:
+    spread = replace(probe("bc"), expect=replace(probe("bc").expect, spread=2))
+    assert judged(spread, ("b", FRAME))["ok"] and judged(spread, ("c", FRAME))["ok"]
+    assert judged(spread)["detail"] == "loss: did not arrive at b or at c, sent 1 time"
+    assert judged(spread, ("b", FRAME), ("c", FRAME))["detail"] == "leak: arrived at b and at c"
+    assert judged(spread, ("b", FRAME), ("d", FRAME))["detail"] == "leak: arrived at d"
+    some = replace(spread, expect=replace(spread.expect, spread=3))  # one of three may not get it
+    assert judged(some)["ok"] and judged(some, ("c", FRAME))["ok"]
     assert judged(probe("b"), ("b", FRAME), ("a", icmp(8)))["detail"] == "leak: came back to its sender a"
 
 

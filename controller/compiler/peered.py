@@ -1,0 +1,48 @@
+"""Across a peering: what comes from the other VPC goes on in the subnet that has its destination, as at a gateway.
+
+The flows are the same whoever comes: one per subnet of the VPC, on each chassis that has members of its peers.
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from controller.compiler.address import prefix
+from controller.compiler.unit import Selected, Where
+from controller.flows.flow import Flow
+from controller.flows.language import flow, goto, load
+from controller.flows.match import match
+from controller.model.tenancy import Subnet
+from controller.pipeline.fields import NETWORK
+from controller.pipeline.headers import IPV4
+from controller.pipeline.tables import NEIGHBOUR, PEERED
+
+
+class PeeredScope(NamedTuple):
+    """A VPC that is peered with others, by its number, and the br-ints (dpids) of the chassis that have members of
+    those."""
+
+    vpc: int
+    subnets: tuple[Subnet, ...]
+    where: Where
+
+
+class Entry(NamedTuple):
+    """A subnet of the VPC as it is reached from others."""
+
+    vpc: int
+    cidr: str
+    vni: int
+    because: str
+
+
+SCOPES = (PeeredScope,)
+
+
+def select(scope: PeeredScope) -> Iterator[Selected]:
+    for subnet in scope.subnets:
+        yield subnet.id, scope.where, Entry(scope.vpc, subnet.cidr, subnet.vni, subnet.id)
+
+
+def compile(view: Entry) -> Iterator[Flow]:
+    into = match(network=view.vpc, eth_type=IPV4, ip_dst=prefix(view.cidr))
+    yield flow(PEERED, "prefix", into, load(NETWORK.name, view.vni), goto(NEIGHBOUR), because=view.because)
