@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
@@ -262,9 +263,12 @@ def test_a_port_that_is_not_plugged_where_it_is_placed_stays_closed(intent: Inte
     assert len(opened) == len(placed_there)
 
 
-def test_flows_know_the_groups_across_a_peering() -> None:
-    """The two groups have the same bit, each in its VPC; of red's ports one is in the group, the others are not."""
+@pytest.mark.parametrize("dual", [False, True])
+def test_flows_know_the_groups_across_a_peering(dual: bool) -> None:
+    """The two groups have the same bit, each in its VPC; of red's ports one is in the group, the others are not. With
+    IPv6 they have link-local addresses in common, too."""
     intent = with_peering(two_tenants())
+    intent = dual_stack(intent) if dual else intent
     red, blue = SecurityGroup("red.prod", "g", 63), SecurityGroup("blue.prod", "g", 63)
     members = {"red.prod.w0": (red.id,), "blue.prod.w0": (blue.id,), "blue.prod.w1": (blue.id,)}
     ports = tuple(replace(port, groups=members.get(port.instance, ())) for port in intent.ports)
@@ -275,6 +279,6 @@ def test_flows_know_the_groups_across_a_peering() -> None:
     built, named = program.compile(world, observed), {port.instance: port for port in ports}
     target = named["blue.prod.w0"]
     for source, taken in (("red.prod.w0", {target.id}), ("red.prod.w2", set()), ("blue.prod.w1", set())):
-        packet = _between(named[source], target, 6, 4000, 80, None)
+        packet = _between(False, named[source], target, 6, 4000, 80, None)
         assert may_reach(intent, packet).receivers == taken
         assert Walk(world, observed, built).overlay(packet).receivers == taken
