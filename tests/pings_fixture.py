@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from topologies.emulator.lab import Lab
 
 INTERVAL_S = 0.01
-_MORE = 5  # answers after the end, so that nothing that was lost before it counts as still on its way
+_MORE = 15  # answers after the end: nothing lost before it counts as still on its way, and some were sent at all
 _ANSWERS_S = 15.0
 
 
