@@ -179,7 +179,8 @@ def test_an_agent_that_dies_while_it_builds_is_followed_by_one_that_finishes(lab
     assert overclos("agent", lab.name).returncode == 0
     await_settled(lab)
     # What was half made was taken away and made anew: the controller may be about to hear of that.
-    until(lambda: ping(lab, f"red.prod.c{number}", "10.1.0.11"), "it answers")
+    assert ping(lab, "red.prod.b", "10.1.0.10")  # and forgets whose the new one's address was before
+    until(lambda: ping(lab, f"red.prod.c{number}", "10.1.0.11"), "it answers", 60)
     for each in range(1, number + 1):
         remove(lab, f"c{each}")
 
