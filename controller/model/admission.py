@@ -70,10 +70,12 @@ class Admission:
         )
 
     def _covers(self, rule: SecurityRule, vpc: str, peer: str) -> bool:
-        """Whether the rule is about a peer with this address. A group's members are known by their addresses."""
+        """Whether the rule is about a peer with this address. A group's members are known by their addresses; across a
+        peering by their IPv4 ones, for routes lead nothing else there, and the others may be somebody's here, too."""
         if rule.across is not None:
             other = rule.across.rpartition(".")[0]
-            return other in self._joined.get(vpc, ()) and rule.across in self._groups.get((other, peer), ())
+            known = other in self._joined.get(vpc, ()) and ":" not in peer
+            return known and rule.across in self._groups.get((other, peer), ())
         if rule.peers is not None:
             return rule.peers in self._groups.get((vpc, peer), ())
         return rule.cidr is None or (peer != "" and ip_address(peer) in ip_network(rule.cidr))

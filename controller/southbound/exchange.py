@@ -4,6 +4,7 @@ An exchange owns a run of transaction ids, by which answers and errors find back
 the bytes that are due now, `receive` takes one answer, `done` says when it is over.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from controller.flows.flow import Flow
@@ -14,7 +15,7 @@ TakeXids = Callable[[int], int]  # reserves that many consecutive transaction id
 _CHUNK = 1000  # flow-mods encoded between two chances for others to run
 
 
-class Exchange:
+class Exchange(ABC):
     """`error` is what the switch said against the exchange itself, in its own words."""
 
     def __init__(self, take_xids: TakeXids, size: int) -> None:
@@ -31,9 +32,9 @@ class Exchange:
         due, self._due = self._due, iter(())
         return due
 
+    @abstractmethod
     def receive(self, message: bytes) -> None:
         """Takes an answer whose transaction id the exchange owns. Raises WireError on bytes that are no message."""
-        raise NotImplementedError
 
     def _step(self, xid: int) -> int:
         return messages.xid_after(xid, -self._first)

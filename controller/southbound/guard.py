@@ -13,6 +13,7 @@ import resource
 import ssl
 import struct
 import time
+from abc import ABC, abstractmethod
 from typing import Any, Protocol
 
 import eventlet.hubs
@@ -128,7 +129,7 @@ class PatientServer(hub.StreamServer):  # type: ignore[misc]  # Ryu has no types
             hub.sleep(0)
 
 
-class FramedDatapath(ryu_controller.Datapath):  # type: ignore[misc]  # Ryu has no types
+class FramedDatapath(ryu_controller.Datapath, ABC):  # type: ignore[misc]  # Ryu has no types
     """Ryu's idea of a switch, with a receive loop of ours: bytes in, whole messages that may come now out, each in its
     turn."""
 
@@ -220,9 +221,9 @@ class FramedDatapath(ryu_controller.Datapath):  # type: ignore[misc]  # Ryu has 
             self._take(header, message)
         return at
 
+    @abstractmethod
     def _take(self, header: Header, message: bytes) -> None:
         """Does what is due for a whole message. Raises Malformed to end the connection."""
-        raise NotImplementedError
 
     def _pace(self) -> None:
         """Waits when this peer talks too much, and lets others have their turn."""

@@ -9,7 +9,7 @@ from controller.flows.language import load
 from controller.pipeline.fields import NETWORK, ZONE
 from controller.southbound.shapes import shape
 
-from worlds import plug_all, snapshot, two_tenants
+from worlds import dual_stack, plug_all, snapshot, two_tenants, with_routes
 
 FLOW = Flow(3, 100, (("ip_dst", 0x0A000001, None), ("reg0", 5, 0xFFFFFF)), (load(NETWORK.name, 7), Output(4)), 1)
 
@@ -31,8 +31,14 @@ def test_everything_else_does() -> None:
     assert isinstance(FLOW.actions[0], Load)
 
 
+def test_what_headers_depend_on_does_too() -> None:
+    """Open vSwitch writes `nd_tll` in an advertisement only, which the value of icmpv6_type says."""
+    kinds = [replace(FLOW, match=(("eth_type", 0x86DD, None), ("icmpv6_type", kind, None))) for kind in (135, 136)]
+    assert shape(kinds[0]) != shape(kinds[1])
+
+
 def test_every_flow_of_a_program_has_one_and_they_are_few() -> None:
-    intent = two_tenants()
+    intent = dual_stack(with_routes(two_tenants()))
     tables = compile(snapshot(intent), plug_all(intent)).flows.values()
     shapes = {shape(flow) for table in tables for flow in table.flows.values()}
-    assert None not in shapes and len(shapes) < 60
+    assert None not in shapes and len(shapes) < 90
