@@ -7,7 +7,7 @@ import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -178,3 +178,20 @@ def contents(generation: int = 3, realized: Mapping[str, Realization] | None = N
     snapshot = Snapshot(generation, FABRIC, CHASSIS, intent)
     generations = {kind.identify(one): 3 for kind in KINDS for one in kind.find(snapshot)}
     return Contents(Position("epoch", generation, 0, ""), snapshot, generations, realized or {})
+
+
+PROD = "/v1/tenants/red/vpcs/prod"
+DOCUMENT = {"fabric": asdict(FABRIC), "chassis": [asdict(one) for one in CHASSIS], "tenants": TENANTS}
+
+
+def problem(answer: httpx.Response, status: int) -> dict[str, Any]:
+    """The problem of an answer, which must have this status."""
+    assert answer.status_code == status, answer.text
+    assert answer.headers["content-type"] == "application/problem+json"
+    found: dict[str, Any] = answer.json()
+    assert found["status"] == status and found["type"].startswith("/problems/") and found["detail"]
+    return found
+
+
+def generation(http: httpx.Client) -> int:
+    return int(http.get("/v1/status").json()["generation"])

@@ -2,16 +2,21 @@
 
 import socket
 import subprocess
+import threading
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from ovs_fixture import until
+from worlds import CHASSIS, FABRIC, two_tenants
 
 from controller.model.fabric import NO_FABRIC
 from controller.model.kinds import canonical
+from controller.model.realization import Realization
 from controller.model.snapshot import Intent, Snapshot
-from controller.northbound.store import Contents, Record, Store, create
-from worlds import CHASSIS, FABRIC
+from controller.model.tenancy import Tenant
+from controller.northbound.store import Contents, Follower, Record, Store, StoreError, create
 
 RECORD = Record("tester", "operator", "unix", "test")
 
@@ -77,3 +82,57 @@ def same(contents: Contents, wanted: Snapshot) -> bool:
 
 def nothing() -> Snapshot:
     return Snapshot(0, NO_FABRIC)
+
+
+FULL = world(two_tenants())
+
+
+def edited(base: Contents, **parts: Any) -> Snapshot:
+    return replace(base.snapshot, intent=replace(base.snapshot.intent, **parts))
+
+
+def grow(store: Store, name: str) -> int:
+    """One more tenant, whoever else is writing."""
+    return store.edit(lambda base: (edited(base, tenants=(*base.snapshot.intent.tenants, Tenant(name))), RECORD))
+
+
+def one_port_less(base: Contents) -> Snapshot:
+    intent = base.snapshot.intent
+    return edited(base, ports=intent.ports[:-1], instances=intent.instances[:-1])
+
+
+def confirmed(generation: int, *away: str) -> dict[str, Realization]:
+    bridges = [(f"{one.name}/{name}", one.phy_dpid) for one in CHASSIS for name in ("br-phy", "br-int")]
+    return {
+        name: Realization(dpid, 0 if name in away else generation, "not connected" if name in away else None)
+        for name, dpid in bridges
+    }
+
+
+class Follow:
+    """A follower in a thread, and what it was told."""
+
+    def __init__(self, remote: str) -> None:
+        self.follower = Follower(remote)
+        self.told: list[Contents | StoreError] = []
+        self._news = threading.Condition()
+        threading.Thread(target=self._run, daemon=True).start()
+
+    def _run(self) -> None:
+        for news in self.follower:
+            with self._news:
+                self.told.append(news)
+                self._news.notify_all()
+
+    def wait(self, condition: Callable[[Any], Any], start: int = 0) -> Any:
+        with self._news:
+            assert self._news.wait_for(lambda: any(map(condition, self.told[start:])), 10), self.told[start:]
+            return next(filter(condition, self.told[start:]))
+
+
+def at(generation: int) -> Callable[[Any], bool]:
+    return lambda news: isinstance(news, Contents) and news.generation == generation
+
+
+def failed(kind: type) -> Callable[[Any], bool]:
+    return lambda news: isinstance(news, kind)

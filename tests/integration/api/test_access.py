@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from api_fixture import CHASSIS, FABRIC, TENANTS, World, world
 
-GOLDEN = Path(__file__).parents[1] / "golden" / "access.txt"
+GOLDEN = Path(__file__).parents[2] / "golden" / "access.txt"
 CALLERS = (None, "other", "reader", "admin", "operator")
 HEAD = ("method", "path", "object", "no token", "other tenant", "reader", "admin", "operator")
 NEVER = {"if-match": '"4611686018427387903"'}
