@@ -1,11 +1,8 @@
 """A running lab that becomes another one, and what it must be then."""
 
 import os
-import re
 import subprocess
-import threading
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 
 from lab_fixture import lab_name
 
@@ -58,37 +55,7 @@ def connect(lab: Lab) -> None:
         assert lab.exec(node, ["ovs-ofctl", "-O", "OpenFlow14", "add-flow", bridge, rule]) == 0
 
 
-@contextmanager
-def pinging(lab: Lab, interval: float = 0.01) -> Iterator[dict[str, int]]:
-    """100 packets/s from w1 to w2 meanwhile; what was sent and lost is there at the end."""
-    assert lab.spawn("red.prod.w1", ["ping", "-c", "1", "-W", "5", "10.9.0.2"], stdout=subprocess.DEVNULL).wait() == 0
-    command = ["ping", "-i", str(interval), "10.9.0.2"]
-    process = lab.spawn("red.prod.w1", command, stdout=subprocess.PIPE, text=True)
-    counted: dict[str, int] = {}
-    answered, changed = {0}, threading.Event()
-
-    def read() -> None:
-        """Until some are answered after the last change; what follows is still on its way."""
-        more = 5
-        for line in process.stdout or ():
-            found = re.search(r"bytes from .* icmp_seq=(\d+)", line)
-            if found:
-                answered.add(int(found[1]))
-                more -= changed.is_set()
-            if not more:
-                break
-
-    reader = threading.Thread(target=read)
-    reader.start()
-    try:
-        yield counted
-    finally:
-        changed.set()
-        reader.join(10)
-        process.kill()
-        process.communicate()
-    sent = max(answered)
-    counted.update(sent=sent, lost=sent + 1 - len(answered))
+PAIR = ("red.prod.w1", "10.9.0.2")  # w1 and w2
 
 
 def ours(lab: Lab) -> dict[str, set[tuple[str, int]]]:

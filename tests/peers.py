@@ -95,15 +95,28 @@ def handshake_answer(message: bytes, dpid: int) -> bytes:
 
 
 def shake_hands(dpid: int, source: str = "127.0.0.1") -> socket.socket:
-    """A connection that the controller takes for a switch."""
-    peer = connect(source)
-    peer.sendall(HELLO)
-    for message in messages_of(peer):
-        answer = handshake_answer(message, dpid)
-        peer.sendall(answer)
-        if answer[1:2] == b"\x13":
+    """A connection that the controller takes for a switch. Who comes too often is turned away; switches come again."""
+    end = time.monotonic() + 20
+    while time.monotonic() < end:
+        peer = connect(source)
+        if _shaken(peer, dpid):
             return peer
+        peer.close()
+        time.sleep(0.01)
     raise ConnectionError("hung up during the handshake")
+
+
+def _shaken(peer: socket.socket, dpid: int) -> bool:
+    try:
+        peer.sendall(HELLO)
+        for message in messages_of(peer):
+            answer = handshake_answer(message, dpid)
+            peer.sendall(answer)
+            if answer[1:2] == b"\x13":
+                return True
+    except ConnectionError:
+        pass
+    return False
 
 
 def closed(peer: socket.socket) -> bool:
@@ -303,8 +316,6 @@ def flood(switches: str, seconds: str, source: str) -> dict[str, object]:
             peer.recv(1 << 16)
         for peer in writable:
             sent += peer.send(burst)
-        if not writable:
-            time.sleep(0.01)
     return {"bytes": sent, "messages": 400 * sent // len(burst)}
 
 

@@ -15,13 +15,14 @@ _ANSWERS_S = 15.0
 
 
 class Pings:
-    """100 packets a second from an instance to an address. `sent` and `lost` hold after the end."""
+    """100 packets a second from an instance to an address, or one every so often. `sent` and `lost` hold after the
+    end."""
 
-    def __init__(self, lab: Lab, source: str, target: str) -> None:
+    def __init__(self, lab: Lab, source: str, target: str, interval_s: float = INTERVAL_S) -> None:
         self.pair = f"{source} -> {target}"
         first = lab.spawn(source, ["ping", "-c", "1", "-w", "10", target], stdout=subprocess.DEVNULL)
         assert first.wait() == 0, f"{self.pair}: no answer to begin with"
-        argv = ["ping", "-n", "-i", str(INTERVAL_S), target]
+        argv = ["ping", "-n", "-i", str(interval_s), target]
         self._process = lab.spawn(source, argv, stdout=subprocess.PIPE, text=True)
         self._answered: set[int] = set()
         self._more: int | None = None
@@ -49,9 +50,9 @@ class Pings:
 
 
 @contextmanager
-def pinging(lab: Lab, *pairs: tuple[str, str]) -> Iterator[dict[str, Pings]]:
+def pinging(lab: Lab, *pairs: tuple[str, str], interval_s: float = INTERVAL_S) -> Iterator[dict[str, Pings]]:
     """By source; numbers are there at the end."""
-    running = {source: Pings(lab, source, target) for source, target in pairs}
+    running = {source: Pings(lab, source, target, interval_s) for source, target in pairs}
     try:
         yield running
     finally:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from lab_fixture import command_output, overclos, running, write
+from talk_fixture import assert_proven, datagram, ping
 from topologies.emulator.lab import Lab
 
 pytestmark = pytest.mark.root
@@ -70,13 +71,8 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
         yield lab
 
 
-def ping(lab: Lab, source: str, target: str, *options: str, status: int = 0) -> str:
-    return command_output(lab, source, ["ping", "-6", "-c", "1", "-W", "1", *options, target], status)
-
-
 def test_every_verdict_is_as_expected(lab: Lab) -> None:
-    done = overclos("test", lab.name)
-    assert done.returncode == 0, done.stdout + done.stderr
+    assert_proven(lab)
 
 
 def test_an_instance_has_its_addresses_and_a_route_and_others_have_no_ipv6(lab: Lab) -> None:
@@ -183,26 +179,11 @@ def test_groups_judge_ipv6_by_rules_of_both_versions_and_of_its_own(lab: Lab, tm
         ping(lab, "green.shop.w1", "fd00:2::11", "-s", size, status=1)
         ping(lab, "green.shop.d1", "fd00:1::11", "-s", size, status=1)
     udp = "udp: {direction: to-port, protocol: udp, ports: 9990-9999, cidr: 'fd00:1::/64'}"
-    assert command_output(lab, "green.shop.x", [sys.executable, "-c", SENT, "fd00:1::12"]) == "silence\n"
+    assert datagram(lab, "green.shop.x", "fd00:1::12") == "silence"
     assert overclos("apply", str(dual(tmp_path, udp))).returncode == 0
-    assert command_output(lab, "green.shop.x", [sys.executable, "-c", SENT, "fd00:1::12"]) == "refused\n"
+    assert datagram(lab, "green.shop.x", "fd00:1::12") == "refused"
     assert overclos("apply", str(dual(tmp_path))).returncode == 0
-    assert command_output(lab, "green.shop.x", [sys.executable, "-c", SENT, "fd00:1::12"]) == "silence\n"
-
-
-SENT = """
-import socket, sys
-with socket.socket(socket.AF_INET6, socket.SOCK_DGRAM) as sender:
-    sender.settimeout(2)
-    sender.connect((sys.argv[1], 9999))
-    try:
-        sender.send(b"nobody listens")
-        sender.recv(100)
-    except ConnectionRefusedError:
-        print("refused")
-    except TimeoutError:
-        print("silence")
-"""
+    assert datagram(lab, "green.shop.x", "fd00:1::12") == "silence"
 
 
 def test_a_cable_that_was_pulled_has_its_address_and_route_again(lab: Lab) -> None:

@@ -12,6 +12,7 @@ import pytest
 from controller.pipeline.tables import FORWARD
 from lab_fixture import SMALL, bridges, command_output, lab_name, ofctl, overclos, running, write
 from pings_fixture import nothing_lost, pinging
+from talk_fixture import comes_back_whole, echoing
 from scripts.overclos import intent, lifecycle, ready
 from topologies.emulator.lab import Lab
 from topologies.emulator.plan import INT_DPID
@@ -160,13 +161,8 @@ def test_arp_is_answered_by_no_kernel(lab: Lab) -> None:
 
 def test_tcp_and_full_size_packets_cross_the_fabric(lab: Lab) -> None:
     """ping alone would not notice a checksum left to hardware that is not there, nor an MTU that is a byte off."""
-    server = lab.spawn("red.prod.b", ["iperf3", "-s", "-1"], stdout=subprocess.DEVNULL)
-    try:
-        sent = command_output(lab, "red.prod.a", ["sh", "-c", "until iperf3 -c 10.1.0.11 -t 1 -J; do :; done"])
-    finally:
-        server.kill()
-        server.wait()
-    assert json.loads(sent[sent.rindex('{\n\t"start"'):])["end"]["sum_received"]["bytes"] >= 1 << 20
+    with echoing(lab, "red.prod.b", "10.1.0.11", 7000):
+        assert comes_back_whole(lab, "red.prod.a", "10.1.0.11", 7000)
     largest = next(c.a.mtu for c in lab.plan.cables if c.a.node == "red.prod.a") - 28  # IPv4 and ICMP headers
     whole = ["ping", "-c", "1", "-W", "2", "-M", "do", "10.1.0.11", "-s"]
     command_output(lab, "red.prod.a", [*whole, str(largest)])

@@ -1,14 +1,13 @@
 """Peerings with real packets: between two tenants, by the word of both, not beyond them, and over when one ends it."""
 
 import json
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from lab_fixture import command_output, overclos, running, write
+from lab_fixture import overclos, running, write
+from talk_fixture import assert_proven, assert_refused, echoing, ping, talking
 from topologies.emulator.lab import Lab
 
 pytestmark = pytest.mark.root
@@ -69,12 +68,7 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
 
 
 def test_every_verdict_is_as_expected(lab: Lab) -> None:
-    done = overclos("test", lab.name)
-    assert done.returncode == 0, done.stdout + done.stderr
-
-
-def ping(lab: Lab, source: str, target: str, *options: str, status: int = 0) -> str:
-    return command_output(lab, source, ["ping", "-c", "1", "-W", "1", *options, target], status)
+    assert_proven(lab)
 
 
 def test_the_two_reach_one_another_and_one_ttl_is_taken(lab: Lab) -> None:
@@ -89,64 +83,27 @@ def test_nobody_is_reached_beyond_them(lab: Lab) -> None:
     ping(lab, "green.lab.g", "10.1.0.10", status=1)
 
 
-CONNECT = "import socket, sys; socket.create_connection((sys.argv[1], 7000), 1)"
-STREAM = """
-import socket, sys
-if sys.argv[1] == "serve":
-    with socket.create_server(("", 7000)) as server:
-        print("listening", flush=True)
-        while True:
-            connection, _ = server.accept()
-            with connection:
-                while data := connection.recv(100):
-                    connection.send(data)
-else:
-    with socket.create_connection((sys.argv[2], 7000), timeout=2) as connection:
-        print("connected", flush=True)
-        for line in sys.stdin:
-            try:
-                connection.send(line.encode())
-                print(connection.recv(100).decode().strip(), flush=True)
-            except TimeoutError:
-                print("cut", flush=True)
-"""
-
-
 def test_a_group_across_is_let_in_and_a_side_that_ends_it_cuts_connections(lab: Lab, tmp_path: Path) -> None:
-    server = lab.spawn("blue.shop.s", [sys.executable, "-c", STREAM, "serve"], stdout=subprocess.PIPE, text=True)
-    assert server.stdout.readline() == "listening\n"
-    command_output(lab, "red.prod.b", [sys.executable, "-c", CONNECT, "10.2.0.10"], status=1)  # in no group it knows
-    command_output(lab, "green.lab.g", [sys.executable, "-c", CONNECT, "10.2.0.10"], status=1)
-    argv = [sys.executable, "-c", STREAM, "ask", "10.2.0.10"]
-    client = lab.spawn("red.prod.a", argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-    try:
-        assert client.stdout.readline() == "connected\n"
-        assert said(client, "one") == "one"
-        used = overclos("delete", "peering", "blue.shop.to-red", "--lab", lab.name)
-        assert used.returncode != 0 and "still used by sold.clients" in used.stderr
-        done = overclos("delete", "peering", "blue.shop.to-red", "--cascade", "--wait", "--lab", lab.name)
-        assert done.returncode == 0, done.stdout + done.stderr
-        assert said(client, "two") == "cut"
-        assert states(lab, "peerings", "red.prod") == {"to-blue": "pending"}
-        assert states(lab, "routes", "red.prod") == {"shop": "blackhole", "green": "blackhole"}
-        assert states(lab, "peerings", "blue.shop") == {"to-green": "active"}
-        for source, target in (("red.prod.a", "10.2.0.10"), ("blue.shop.s", "10.1.0.10")):
-            ping(lab, source, target, status=1)
-        ping(lab, "green.lab.g", "10.2.0.10")
-    finally:
-        for process in (client, server):
-            process.kill()
-            process.communicate()
+    with echoing(lab, "blue.shop.s", "10.2.0.10", 7000):
+        for stranger in ("red.prod.b", "green.lab.g"):  # in no group it knows
+            assert_refused(lab, stranger, "10.2.0.10", 7000)
+        with talking(lab, "red.prod.a", "10.2.0.10", 7000) as client:
+            assert client.say("one") == "one"
+            used = overclos("delete", "peering", "blue.shop.to-red", "--lab", lab.name)
+            assert used.returncode != 0 and "still used by sold.clients" in used.stderr
+            done = overclos("delete", "peering", "blue.shop.to-red", "--cascade", "--wait", "--lab", lab.name)
+            assert done.returncode == 0, done.stdout + done.stderr
+            assert client.say("two") == "cut"
+    assert states(lab, "peerings", "red.prod") == {"to-blue": "pending"}
+    assert states(lab, "routes", "red.prod") == {"shop": "blackhole", "green": "blackhole"}
+    assert states(lab, "peerings", "blue.shop") == {"to-green": "active"}
+    for source, target in (("red.prod.a", "10.2.0.10"), ("blue.shop.s", "10.1.0.10")):
+        ping(lab, source, target, status=1)
+    ping(lab, "green.lab.g", "10.2.0.10")
     again = overclos("apply", str(write(tmp_path, PEERED, "rt-peer")))
     assert again.returncode == 0, again.stdout + again.stderr
     assert states(lab, "routes", "red.prod") == {"shop": "active", "green": "active"}
     ping(lab, "red.prod.a", "10.2.0.10")
-
-
-def said(client: subprocess.Popen[str], word: str) -> str:
-    client.stdin.write(word + "\n")
-    client.stdin.flush()
-    return client.stdout.readline().strip()
 
 
 def states(lab: Lab, kind: str, vpc: str) -> dict[str, str]:

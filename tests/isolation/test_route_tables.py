@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from lab_fixture import command_output, overclos, running, write
+from talk_fixture import assert_proven, ping
 from topologies.emulator.lab import Lab
 
 pytestmark = pytest.mark.root
@@ -55,12 +56,7 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
 
 
 def test_every_verdict_is_as_expected(lab: Lab) -> None:
-    done = overclos("test", lab.name)
-    assert done.returncode == 0, done.stdout + done.stderr
-
-
-def ping(lab: Lab, source: str, target: str, *options: str, status: int = 0) -> str:
-    return command_output(lab, source, ["ping", "-c", "1", "-W", "1", *options, target], status)
+    assert_proven(lab)
 
 
 def test_a_default_route_leads_to_an_instance(lab: Lab) -> None:

@@ -11,6 +11,7 @@ import pytest
 
 from lab_fixture import command_output, overclos, running, write
 from ovs_fixture import until
+from talk_fixture import assert_proven, assert_refused, datagram, echoing, ping, talking
 from topologies.emulator.lab import Lab
 
 pytestmark = pytest.mark.root
@@ -63,67 +64,26 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
         yield lab
 
 
-def ping(lab: Lab, source: str, target: str, *options: str, status: int = 0) -> str:
-    argv = ["ping", "-c", "2", "-i", "0.2", "-W", "1", *options, target]
-    return command_output(lab, f"red.prod.{source}", argv, status)
-
-
 def test_every_verdict_is_as_expected(lab: Lab) -> None:
-    done = overclos("test", lab.name)
-    assert done.returncode == 0, done.stdout + done.stderr
+    assert_proven(lab)
 
 
 @pytest.mark.parametrize("target", ["10.1.0.11", "10.1.0.12"])
 def test_what_is_allowed_passes_in_fragments_and_what_is_not_does_not(lab: Lab, target: str) -> None:
     for size in ("56", "9200", "20000"):
-        ping(lab, "x", target, "-s", size)
-        ping(lab, "w1", "10.1.1.12", "-s", size, status=1)
-    assert "0% packet loss" in ping(lab, "x", target)
-
-
-SENT = """
-import socket, sys
-with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
-    sender.settimeout(2)
-    sender.connect((sys.argv[1], 9999))
-    try:
-        sender.send(b"nobody listens")
-        sender.recv(100)
-    except ConnectionRefusedError:
-        print("refused")
-    except TimeoutError:
-        print("silence")
-"""
+        ping(lab, "red.prod.x", target, "-s", size)
+        ping(lab, "red.prod.w1", "10.1.1.12", "-s", size, status=1)
+    assert "0% packet loss" in ping(lab, "red.prod.x", target, "-c", "5", "-i", "0.1")
 
 
 def test_an_icmp_error_about_an_allowed_packet_comes_back(lab: Lab, tmp_path: Path) -> None:
     """`port unreachable` (RFC 792) opens nothing; it passes because of the packet that it is about."""
-    assert command_output(lab, "red.prod.x", [sys.executable, "-c", SENT, "10.1.0.12"]) == "silence\n"
+    assert datagram(lab, "red.prod.x", "10.1.0.12") == "silence"
     rule = "udp: {direction: to-port, protocol: udp, ports: 9990-9999}"
     assert overclos("apply", str(shop(tmp_path, more=rule))).returncode == 0
-    assert command_output(lab, "red.prod.x", [sys.executable, "-c", SENT, "10.1.0.12"]) == "refused\n"
+    assert datagram(lab, "red.prod.x", "10.1.0.12") == "refused"
     assert overclos("apply", str(shop(tmp_path))).returncode == 0
-    assert command_output(lab, "red.prod.x", [sys.executable, "-c", SENT, "10.1.0.12"]) == "silence\n"
-
-
-STREAM = """
-import socket, sys, time
-if sys.argv[1] == "serve":
-    with socket.create_server(("", 7100)) as server:
-        print("listening", flush=True)
-        connection, _ = server.accept()
-        while data := connection.recv(100):
-            connection.send(data)
-else:
-    with socket.create_connection((sys.argv[2], 7100), timeout=2) as connection:
-        print("connected", flush=True)
-        for line in sys.stdin:
-            try:
-                connection.send(line.encode())
-                print(connection.recv(100).decode().strip(), flush=True)
-            except TimeoutError:
-                print("cut", flush=True)
-"""
+    assert datagram(lab, "red.prod.x", "10.1.0.12") == "silence"
 
 
 @pytest.mark.parametrize(("established", "then"), [("cut", "cut"), ("keep", "two")])
@@ -132,25 +92,11 @@ def test_a_rule_that_goes_takes_its_connections_unless_they_are_to_be_kept(
 ) -> None:
     rule = "stream: {direction: to-port, protocol: tcp, ports: 7100}"
     assert overclos("apply", str(shop(tmp_path, established, rule))).returncode == 0
-    server = lab.spawn("red.prod.w2", [sys.executable, "-c", STREAM, "serve"], stdout=subprocess.PIPE, text=True)
-    assert server.stdout.readline() == "listening\n"
-    argv = [sys.executable, "-c", STREAM, "ask", "10.1.0.12"]
-    client = lab.spawn("red.prod.x", argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-    try:
-        assert client.stdout.readline() == "connected\n"
-        for word in ("one", None, "two"):
-            if word is None:
-                assert overclos("apply", str(shop(tmp_path, established))).returncode == 0
-                continue
-            client.stdin.write(word + "\n")
-            client.stdin.flush()
-            assert client.stdout.readline().strip() == (word if word == "one" else then)
-        code = "import socket; socket.create_connection(('10.1.0.12', 7100), 1)"
-        command_output(lab, "red.prod.x", [sys.executable, "-c", code], status=1)  # nothing new is let in
-    finally:
-        for process in (client, server):
-            process.kill()
-            process.communicate()
+    with echoing(lab, "red.prod.w2", "10.1.0.12", 7100), talking(lab, "red.prod.x", "10.1.0.12", 7100) as client:
+        assert client.say("one") == "one"
+        assert overclos("apply", str(shop(tmp_path, established))).returncode == 0
+        assert client.say("two") == then
+        assert_refused(lab, "red.prod.x", "10.1.0.12", 7100)  # nothing new is let in
     assert overclos("apply", str(shop(tmp_path))).returncode == 0
 
 

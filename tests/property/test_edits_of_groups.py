@@ -1,21 +1,16 @@
 """Security groups as they are edited, one small change at a time: the flows end as from scratch, and each change is
 looked at where it is made and nowhere else."""
 
-from collections.abc import Callable
 from dataclasses import replace
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controller.compiler import program
 from controller.compiler.program import Compiler
-from controller.compiler.world import World
 from controller.model.security import CUT, KEEP, SecurityGroup, SecurityRule
 from controller.model.snapshot import Intent
-from worlds import contents, grouped, plug_all, rules, snapshot, two_tenants
-
-VPCS = ("red.prod", "blue.prod")
-Edit = Callable[[st.DataObject, Intent, str], Intent]
+from edits_fixture import Edit, Edits, assert_ends_as_from_scratch, looked_at, sequences
+from worlds import grouped, plug_all, rules, snapshot, two_tenants
 
 
 def add_rule(data: st.DataObject, intent: Intent, vpc: str) -> Intent:
@@ -80,29 +75,19 @@ def in_vpc(part: str, vpc: str) -> bool:
 
 
 EDITS: tuple[Edit, ...] = (add_rule, drop_rule, move_port, renumber, add_group, drop_group)
-SEQUENCES = st.lists(st.tuples(st.sampled_from(EDITS), st.sampled_from(VPCS)), min_size=1, max_size=8)
 
 
-@given(grouped(), SEQUENCES, st.data())
-def test_any_edits_of_groups_and_rules_end_as_from_scratch(intent: Intent, edits: list, data: st.DataObject) -> None:
-    compiler, observed = Compiler(), plug_all(intent)
-    compiler.update(snapshot(intent), observed)
-    for generation, (edit, vpc) in enumerate(edits, 2):
-        intent = edit(data, intent, vpc)
-        world = snapshot(intent, generation)
-        assert contents(compiler.update(world, observed)) == contents(program.compile(world, observed))
+@given(grouped(), sequences(EDITS, 8), st.data())
+def test_any_edits_of_groups_and_rules_end_as_from_scratch(intent: Intent, edits: Edits, data: st.DataObject) -> None:
+    assert_ends_as_from_scratch(intent, edits, data)
 
 
-@given(grouped(), SEQUENCES, st.data())
-def test_an_edit_is_looked_at_in_its_own_vpc_alone(intent: Intent, edits: list, data: st.DataObject) -> None:
-    world, observed = World(), plug_all(intent)
-    world.update(snapshot(intent), observed)
-    for generation, (edit, vpc) in enumerate(edits, 2):
-        intent = edit(data, intent, vpc)
-        changed = world.update(snapshot(intent, generation), observed)
-        assert all(key.startswith((f"{vpc}.", f"{vpc}/")) for key in changed)
+@given(grouped(), sequences(EDITS, 8), st.data())
+def test_an_edit_is_looked_at_in_its_own_vpc_alone(intent: Intent, edits: Edits, data: st.DataObject) -> None:
+    for edit, vpc, scopes in looked_at(intent, edits, data):
+        assert all(key.startswith((f"{vpc}.", f"{vpc}/")) for key in scopes)
         if edit in (add_rule, drop_rule):
-            assert changed.keys() <= {f"{vpc}/security"}
+            assert scopes <= {f"{vpc}/security"}
 
 
 def test_a_rule_more_is_one_flow_more_at_each_side() -> None:

@@ -1,23 +1,18 @@
 """Route tables as they are edited, and next hops as they come and go: the flows end as from scratch, and each change is
 looked at where it is made and nowhere else."""
 
-from collections.abc import Callable
 from dataclasses import replace
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controller.compiler import program
 from controller.compiler.program import Compiler
-from controller.compiler.world import World
 from controller.model.placement import Observed
 from controller.model.routing import Route, RouteTable
 from controller.model.snapshot import Intent
 from controller.pipeline.tables import GATEWAY, NEXT_HOP_INSTANCE
-from worlds import contents, plug_all, routed, routes, snapshot, two_tenants, with_routes
-
-VPCS = ("red.prod", "blue.prod")
-Edit = Callable[[st.DataObject, Intent, str], Intent]
+from edits_fixture import Edits, assert_ends_as_from_scratch, looked_at, sequences
+from worlds import plug_all, routed, routes, snapshot, two_tenants, with_routes
 
 
 def add_route(data: st.DataObject, intent: Intent, vpc: str) -> Intent:
@@ -58,7 +53,6 @@ def drop_instance(data: st.DataObject, intent: Intent, vpc: str) -> Intent:
 
 
 EDITS = (add_route, drop_route, use_table, add_table, drop_instance)
-SEQUENCES = st.lists(st.tuples(st.sampled_from(EDITS), st.sampled_from(VPCS)), min_size=1, max_size=6)
 
 
 def tables_of(intent: Intent, vpc: str) -> list[str]:
@@ -70,26 +64,17 @@ def some(data: st.DataObject, intent: Intent) -> Observed:
     return Observed({key: port for key, port in plug_all(intent).plugged.items() if data.draw(st.integers(0, 4))})
 
 
-@given(routed(), SEQUENCES, st.data())
-def test_any_edits_end_as_from_scratch(intent: Intent, edits: list, data: st.DataObject) -> None:
-    compiler = Compiler()
-    compiler.update(snapshot(intent), plug_all(intent))
-    for generation, (edit, vpc) in enumerate(edits, 2):
-        intent = edit(data, intent, vpc)
-        world, observed = snapshot(intent, generation), some(data, intent)
-        assert contents(compiler.update(world, observed)) == contents(program.compile(world, observed))
+@given(routed(), sequences(EDITS, 6), st.data())
+def test_any_edits_end_as_from_scratch(intent: Intent, edits: Edits, data: st.DataObject) -> None:
+    assert_ends_as_from_scratch(intent, edits, data, lambda now: some(data, now))
 
 
-@given(routed(), SEQUENCES, st.data())
-def test_an_edit_is_looked_at_in_its_own_vpc_alone(intent: Intent, edits: list, data: st.DataObject) -> None:
-    world, observed = World(), plug_all(intent)
-    world.update(snapshot(intent), observed)
-    for generation, (edit, vpc) in enumerate(edits, 2):
-        intent = edit(data, intent, vpc)
-        changed = world.update(snapshot(intent, generation), observed)
-        assert all(key == vpc or key.startswith((f"{vpc}.", f"{vpc}/")) for key in changed)
+@given(routed(), sequences(EDITS, 6), st.data())
+def test_an_edit_is_looked_at_in_its_own_vpc_alone(intent: Intent, edits: Edits, data: st.DataObject) -> None:
+    for edit, vpc, scopes in looked_at(intent, edits, data):
+        assert all(key == vpc or key.startswith((f"{vpc}.", f"{vpc}/")) for key in scopes)
         if edit in (add_route, drop_route, add_table):
-            assert changed.keys() <= {f"{vpc}/routes"}
+            assert scopes <= {f"{vpc}/routes"}
 
 
 def test_a_table_that_nobody_uses_is_no_flow_and_a_route_more_is_one_or_two_where_its_subnet_is() -> None:

@@ -5,8 +5,9 @@ import threading
 import time
 
 import pytest
-from change_fixture import W1, W2, another, assert_as_planned, connect, created, instance, pinging, wanted
+from change_fixture import PAIR, W1, W2, another, assert_as_planned, connect, created, instance, wanted
 from emulator_fixture import die, traces
+from pings_fixture import nothing_lost, pinging
 
 from topologies.emulator import build, openvswitch, processes
 from topologies.emulator.errors import LabExists, SwitchDead
@@ -74,13 +75,13 @@ MOMENTS = [
 def test_kill_9_in_the_middle_of_a_change(module: str, function: str, call: int, after: bool) -> None:
     lab = created((1, 1, 2), [W1, W2, instance(3, "server-1"), instance(5, "server-1")])
     connect(lab)
-    with pinging(lab) as pings:
+    with pinging(lab, PAIR) as pings:
         die(CHANGE % (module, function, call, after), lab.name)
         with pytest.raises(LabExists):
             Lab.create(lab.plan)
         lab = Lab.attach(lab.name)
         lab.change(another(lab.plan))
-    assert pings["lost"] == 0, pings
+    nothing_lost(pings)
     assert_as_planned(lab)
     lab.down()
     assert traces(lab.name) == []
