@@ -1,8 +1,6 @@
 """A real intent store and a real API for tests, each a process of its own, on unix sockets in a directory."""
 
-import json
 import os
-import socket
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
@@ -13,6 +11,7 @@ from typing import Any
 
 import httpx
 from ovs_fixture import REPOSITORY, until
+from store_fixture import StoreServer
 
 from controller.model.allocate import allocate
 from controller.model.fabric import Attachment, Fabric, Link, Switch
@@ -21,42 +20,9 @@ from controller.model.placement import Chassis
 from controller.model.realization import Realization
 from controller.model.snapshot import Snapshot
 from controller.northbound.api.operator import make_operator
-from controller.northbound.store import Contents, Position, Store, create
+from controller.northbound.store import Contents, Position
 
 DEATH = ("setpriv", "--pdeathsig", "KILL")  # everything ends with the test process
-
-
-class StoreProcess:
-    """ovsdb-server with a new database of ours in `directory`."""
-
-    def __init__(self, directory: Path) -> None:
-        self.database, self.socket = directory / "store.db", directory / "store.sock"
-        self.remote = f"unix:{self.socket}"
-        self._control = directory / "store.ctl"
-        create(self.database)
-        self.start()
-
-    def start(self) -> None:
-        self.process = subprocess.Popen(
-            [*DEATH, "ovsdb-server", str(self.database), f"--remote=punix:{self.socket}", "--no-chdir",
-             f"--unixctl={self._control}", "-vconsole:off", "-vsyslog:off"],
-            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-        )  # fmt: skip
-        until(self._listens, "ovsdb-server listens")
-
-    def _listens(self) -> bool:
-        with socket.socket(socket.AF_UNIX) as probe:
-            return probe.connect_ex(str(self.socket)) == 0
-
-    def kill(self) -> None:
-        self.process.kill()
-        self.process.wait()
-
-    def transact(self, *operations: dict[str, Any]) -> str:
-        """Behind the API's back."""
-        text = json.dumps(["Overclos_Northbound", *operations])
-        argv = ["ovsdb-client", "transact", self.remote, text]
-        return subprocess.run(argv, capture_output=True, text=True, check=True).stdout
 
 
 class ApiProcess:
@@ -95,11 +61,11 @@ class World:
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
-        self.store_process = StoreProcess(directory)
-        self.store = Store(self.store_process.remote)
+        self.server = StoreServer(directory).start()
+        self.store = self.server.store()
         make_operator(self.store, directory / "operator.token")
         self.tokens = {"operator": (directory / "operator.token").read_text().strip()}
-        self.api = ApiProcess(directory, self.store_process.remote)
+        self.api = ApiProcess(directory, self.server.remote)
         self._clients: dict[str | None, httpx.Client] = {}
 
     def http(self, who: str | None = "operator") -> httpx.Client:
@@ -132,7 +98,7 @@ class World:
             each.close()
         self.store.close()
         self.api.kill()
-        self.store_process.kill()
+        self.server.kill()
 
 
 @contextmanager

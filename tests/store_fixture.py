@@ -1,5 +1,6 @@
 """A real ovsdb-server with a store for tests: on a unix socket, with all its files in one directory."""
 
+import json
 import socket
 import subprocess
 import threading
@@ -63,6 +64,11 @@ class StoreServer:
 
     def store(self) -> Store:
         return Store(self.remote)
+
+    def transact(self, *operations: dict[str, Any]) -> str:
+        """Behind everybody's back; what the server said, as JSON."""
+        argv = ["ovsdb-client", "transact", self.remote, json.dumps(["Overclos_Northbound", *operations])]
+        return subprocess.run(argv, capture_output=True, text=True, check=True).stdout
 
     def dump(self, table: str, *columns: str) -> str:
         """What ovsdb-client shows of a table."""

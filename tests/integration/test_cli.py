@@ -168,7 +168,7 @@ def test_tokens_and_audit(the_world: World, run: Run, tmp_path: Path, monkeypatc
     assert "bot (" in shown and "refused: delete vpcs is not for the role" in shown
     assert run("audit", "--verify") == "the audit log is whole\n"
     gone = {"op": "delete", "table": "Audit", "where": [["number", "==", 2]]}
-    the_world.store_process.transact(gone)
+    the_world.server.transact(gone)
     assert "NOT whole" in run("audit", "--verify", status=FAILED)
 
 

@@ -54,6 +54,6 @@ def test_a_tampered_audit_log_is_found_out(tmp_path: Path, tamper: Callable[[lis
             own.http().post("/v1/tenants", json={"name": name})
         good = own.http().get("/v1/audit", params={"verify": "true"}).json()
         assert good["problems"] == []
-        done = json.loads(own.store_process.transact(*tamper(good["items"])))
+        done = json.loads(own.server.transact(*tamper(good["items"])))
         assert not any(result is None or "error" in result for result in done), done
         assert own.http().get("/v1/audit", params={"verify": "true"}).json()["problems"]

@@ -11,10 +11,10 @@ from ovs_fixture import until
 
 def test_the_store_may_leave_and_come_back(tmp_path: Path) -> None:
     with world(tmp_path) as own:
-        own.store_process.kill()
+        own.server.kill()
         problem(own.http().get("/v1/tenants"), 503)
         problem(own.http().post("/v1/tenants", json={"name": "red"}), 503)
-        own.store_process.start()
+        own.server.start()
         until(lambda: own.http().get("/v1/tenants").status_code == 200, "the store is back")
         assert own.http().post("/v1/tenants", json={"name": "red"}).status_code == 201
 
@@ -24,7 +24,7 @@ def test_an_api_that_was_killed_starts_again_on_its_socket(tmp_path: Path) -> No
 
     with world(tmp_path) as own:
         own.api.kill()
-        own.api = ApiProcess(tmp_path, own.store_process.remote)
+        own.api = ApiProcess(tmp_path, own.server.remote)
         with client(own.api.socket, own.tokens["operator"]) as http:
             assert http.get("/v1/status").status_code == 200
 
@@ -48,7 +48,7 @@ def test_kill_9_in_the_midst_of_changes_loses_and_doubles_nothing(tmp_path: Path
             until(lambda: own.store.contents().generation >= 10, "some are made")
             own.api.kill()
             assert 0 in list(first), "it was killed too late to prove anything"
-        own.api = ApiProcess(tmp_path, own.store_process.remote)
+        own.api = ApiProcess(tmp_path, own.server.remote)
         assert {make(name) for name in names} == {201}
         found = own.store.contents()
         assert {tenant.name for tenant in found.snapshot.intent.tenants} == set(names)

@@ -87,7 +87,7 @@ def test_concurrent_retries_are_done_once(the_world: World, http: httpx.Client) 
 
     second = the_world.directory / "second"
     second.mkdir(exist_ok=True)
-    other = ApiProcess(second, the_world.store_process.remote)
+    other = ApiProcess(second, the_world.server.remote)
     before = generation(http)
     sockets = [the_world.api.socket, other.socket]
 
