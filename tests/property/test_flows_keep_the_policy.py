@@ -180,7 +180,24 @@ def openings(draw: st.DrawFn, worlds: st.SearchStrategy[Intent] = intents()) -> 
     dual = sender.address6 is not None and receiver.address6 is not None and draw(st.booleans() | st.just(True))
     kind = draw(st.sampled_from([(6, draw(port), draw(port), None), (17, draw(port), draw(port), None),
                                  (58, None, None, 128) if dual else (1, None, None, 8)]))  # fmt: skip
-    return intent, sender, receiver, _between(dual, sender, receiver, *kind)
+    packet = _between(dual, sender, receiver, *kind)
+    return draw(_allowing(intent, sender, receiver, packet)), sender, receiver, packet
+
+
+@st.composite
+def _allowing(draw: st.DrawFn, intent: Intent, sender: Port, receiver: Port, packet: Packet) -> Intent:
+    """Mostly with a rule of each side that allows the packet: what random rules allow between two ports is little."""
+    found = list(intent.security_rules)
+    protocols = {1: "icmp", 6: "tcp", 17: "udp", 58: "icmpv6"}
+    for own, other, direction, peer in (
+        (sender, receiver, "from-port", packet.ip_dst), (receiver, sender, "to-port", packet.ip_src),
+    ):  # fmt: skip
+        if own.groups and draw(st.integers(0, 7)):
+            whom = draw(st.sampled_from([(None, None), (peer, None), *((None, group) for group in other.groups)]))
+            protocol = draw(st.sampled_from(["any", protocols[packet.ip_proto or 0]]))
+            group = draw(st.sampled_from(own.groups))
+            found.append(SecurityRule(group, f"allow-{direction}", direction, protocol, None, None, *whom))
+    return replace(intent, security_rules=tuple(found))
 
 
 def _between(dual: bool, sender: Port, receiver: Port, *kind: int | None) -> Packet:
