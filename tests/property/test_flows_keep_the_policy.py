@@ -12,7 +12,9 @@ from controller.compiler import program
 from controller.flows.action import Choose, Spread
 from controller.model.addresses import GATEWAY_MAC
 from controller.model.ipv6 import GATEWAY_LINK_LOCAL, link_local
+from controller.model.peering import Peering
 from controller.model.reachability import Packet, may_reach
+from controller.model.routing import Route, RouteTable
 from controller.model.security import SecurityGroup, SecurityRule
 from controller.model.snapshot import Intent
 from controller.model.tenancy import Port
@@ -119,7 +121,26 @@ def crossings(draw: st.DrawFn) -> tuple[Intent, Packet]:
                                  {"ip_proto": 17, "l4_src": 7, "l4_dst": 7000}]))  # fmt: skip
     others = [port.address for port in intent.ports if _vpc(port) != _vpc(sender)]
     target = draw(st.sampled_from(others) | st.sampled_from(targets))
+    if target in others and draw(st.booleans()):
+        intent = _led(intent, sender, target, draw(st.booleans()))
     return intent, Packet(sender.id, sender.mac, GATEWAY_MAC, 0x0800, sender.address, target, **kind)
+
+
+def _led(intent: Intent, sender: Port, target: str, consent: bool) -> Intent:
+    """A route leads the sender's subnet to the target by a word of its own VPC; the other one says its own, or not.
+    Neither port has groups."""
+    receiver = next(port for port in intent.ports if port.address == target)
+    here, there = _vpc(sender), _vpc(receiver)
+    said = Peering(here, "led", there), *([Peering(there, "led", here)] if consent else [])
+    others = tuple(one for one in intent.peerings if {one.vpc, one.peer} != {here, there})
+    table = RouteTable(here, "led")
+    subnets = tuple(replace(one, route_table=table.id) if one.id == sender.subnet else one for one in intent.subnets)
+    ports = tuple(replace(port, groups=()) if port in (sender, receiver) else port for port in intent.ports)
+    route = Route(table.id, "led", f"{target}/32", (), said[0].id)
+    return replace(
+        intent, ports=ports, subnets=subnets, peerings=(*others, *said), route_tables=(*intent.route_tables, table),
+        routes=(*intent.routes, route),
+    )  # fmt: skip
 
 
 @given(crossings())
