@@ -187,7 +187,7 @@ class World:
             within = self._kept(subnet, _homes(members[subnet.id]), reach)
             placed[subnet] = within.inside
             yield subnet.id, within
-            yield from self._inside(within, members[subnet.id], judged)
+            yield from _inside(within, members[subnet.id], judged, self._observed.plugged)
         if subnets:
             yield key, VpcScope(tuple(placed.items()))
         if judged:
@@ -205,19 +205,6 @@ class World:
         scope = SubnetScope(subnet, present, reach, dpids(present), dpids(reach), *tunnels)
         known = self._scopes.get(subnet.id)
         return known if isinstance(known, SubnetScope) and known == scope else scope
-
-    def _inside(
-        self, within: SubnetScope, members: Iterable[Member], judged: Mapping[str, Filter]
-    ) -> Iterator[tuple[str, Scope]]:
-        """The scopes of the members of a subnet, one by one and those of each chassis together."""
-        local: dict[Chassis, list[tuple[int, Filter | None]]] = {}
-        for port, chassis in members:
-            ofport, found = self._observed.plugged.get((chassis.name, port.id)), judged.get(port.id)
-            yield member_key(port.id), MemberScope(within, port, chassis, ofport, found)
-            if ofport is not None:
-                local.setdefault(chassis, []).append((ofport, found))
-        for chassis, plugged in local.items():
-            yield f"{within.subnet.id}/{chassis.name}", LocalScope(within.subnet, chassis.int_dpid, _in_order(plugged))
 
     def _security(
         self, vpc: str, members: Iterable[Member], judged: Mapping[str, Filter], visitors: Iterable[Member]
@@ -269,6 +256,24 @@ def _label(subnets: Iterable[Subnet]) -> int:
 
 def _in_order(plugged: list[tuple[int, Filter | None]]) -> tuple[tuple[int, Filter | None], ...]:
     return tuple(sorted(plugged, key=itemgetter(0)))
+
+
+def _inside(
+    within: SubnetScope,
+    members: Iterable[Member],
+    judged: Mapping[str, Filter],
+    plugged: Mapping[tuple[str, str], int],
+) -> Iterator[tuple[str, Scope]]:
+    """The scopes of the members of a subnet, one by one and those of each chassis together."""
+    local: dict[str, tuple[Chassis, list[tuple[int, Filter | None]]]] = {}
+    for port, chassis in members:
+        identifier = port.id
+        ofport, found = plugged.get((chassis.name, identifier)), judged.get(identifier)
+        yield member_key(identifier), MemberScope(within, port, chassis, ofport, found)
+        if ofport is not None:
+            local.setdefault(chassis.name, (chassis, []))[1].append((ofport, found))
+    for name, (chassis, here) in local.items():
+        yield f"{within.subnet.id}/{name}", LocalScope(within.subnet, chassis.int_dpid, _in_order(here))
 
 
 def _homes(members: Iterable[Member]) -> tuple[Chassis, ...]:

@@ -3,7 +3,7 @@ thousand costs two flows."""
 
 from collections import deque
 from collections.abc import Iterable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from controller.flows.flow import Flow, FlowKey
 
@@ -15,8 +15,7 @@ class ConflictError(RuntimeError):
     """Two flows with one key on one bridge: the pipeline's bands do not keep them apart."""
 
 
-@dataclass(frozen=True, slots=True)
-class Delta:
+class Delta(NamedTuple):
     """What leads from one state to another. A flow that replaces one with the same key is only in `added`."""
 
     added: tuple[Flow, ...]
@@ -26,6 +25,7 @@ class Delta:
         return bool(self.added or self.removed)
 
 
+NO_DELTA = Delta((), ())
 Step = tuple[FlowKey, Flow | None, Flow | None]  # key, flow before, flow after
 
 
@@ -35,23 +35,22 @@ class FlowTable:
     def __init__(self, flows: Iterable[Flow] = ()) -> None:
         self.flows: dict[FlowKey, Flow] = {}
         self.version = 0
-        self._history: deque[tuple[Step, ...]] = deque(maxlen=REMEMBERED)
+        self._history: deque[list[Step]] = deque(maxlen=REMEMBERED)
         self.replace((), flows)
 
     def replace(self, removed: Iterable[Flow], added: Iterable[Flow]) -> None:
         """Take `removed` out, put `added` in. Raises ConflictError if a key is taken; what cancels out is no change."""
-        before: dict[FlowKey, Flow | None] = {}
-        for flow in removed:
-            key = flow.key
-            before[key] = self.flows.pop(key)
+        flows = self.flows
+        before = {key: flows.pop(key) for key in [flow.key for flow in removed]}
+        new: list[Step] = []
         for flow in added:
-            key = flow.key
-            if key in self.flows:
-                raise ConflictError(f"two flows with one key: {flow} and {self.flows[key]}")
-            before.setdefault(key, None)
-            self.flows[key] = flow
-        steps = [(key, old, self.flows.get(key)) for key, old in before.items()]
-        changed = tuple(step for step in steps if step[1] != step[2])
+            key, size = flow.key, len(flows)
+            known = flows.setdefault(key, flow)  # the key is hashed once: this is done for every flow of every switch
+            if len(flows) == size:
+                raise ConflictError(f"two flows with one key: {flow} and {known}")
+            if key not in before:
+                new.append((key, None, flow))
+        changed = [(key, old, now) for key, old in before.items() if old != (now := flows.get(key))] + new
         if changed:
             self.version += 1
             if len(changed) > max(LARGE, len(self.flows) // 2):
@@ -64,9 +63,13 @@ class FlowTable:
         behind = self.version - version
         if not 0 <= behind <= len(self._history):
             return None
+        if behind == 0:
+            return NO_DELTA
+        if behind == 1:
+            return _delta([(old, new) for _, old, new in self._history[-1]])
         first: dict[FlowKey, Flow | None] = {}
-        for steps in list(self._history)[len(self._history) - behind :]:
-            for key, old, _ in steps:
+        for back in range(behind, 0, -1):
+            for key, old, _ in self._history[-back]:
                 first.setdefault(key, old)
         return delta_of((old, self.flows.get(key)) for key, old in first.items())
 
@@ -78,6 +81,10 @@ class FlowTable:
 
 def delta_of(pairs: Iterable[tuple[Flow | None, Flow | None]]) -> Delta:
     """The delta of (before, after) pairs of single keys."""
-    changed = [pair for pair in pairs if pair[0] != pair[1]]
-    added = tuple(after for _, after in changed if after is not None)
-    return Delta(added, tuple(before for before, after in changed if after is None and before is not None))
+    return _delta([pair for pair in pairs if pair[0] != pair[1]])
+
+
+def _delta(changed: list[tuple[Flow | None, Flow | None]]) -> Delta:
+    """Of pairs that differ."""
+    added = tuple([after for _, after in changed if after is not None])
+    return Delta(added, tuple([before for before, after in changed if after is None and before is not None]))

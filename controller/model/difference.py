@@ -76,6 +76,8 @@ def difference(old: Snapshot, new: Snapshot, kinds: Sequence[Kind] = KINDS) -> D
 
 def _apart(kind: Kind, old: tuple[Any, ...], new: tuple[Any, ...]) -> tuple[dict[str, Any], dict[str, Any]]:
     """By id, the things of each side that are not the very same object on the other."""
+    if old is new:
+        return {}, {}
     old, new = _middles(old, new)
     olds, news = set(map(id, old)), set(map(id, new))
     gone = {kind.identify(one): one for one in old if id(one) not in news}

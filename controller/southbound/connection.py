@@ -1,14 +1,14 @@
 """A connection of a switch, and the news that come from it."""
 
 import time
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from ryu.ofproto import ofproto_v1_4
 
 from controller.southbound import messages
+from controller.southbound.exchange import Xids
 from controller.southbound.inbox import Inbox
-from controller.southbound.reconciler import Counters, Session
+from controller.southbound.reconciler import Session
 
 _ANSWERS = (messages.ERROR, messages.MULTIPART_REPLY, messages.BARRIER_REPLY, messages.BUNDLE_CONTROL)
 _DOWN = ofproto_v1_4.OFPPS_LINK_DOWN
@@ -19,14 +19,15 @@ class Connection:
     """One connection of one switch. Its `epoch` tells it from every other connection there ever was: what an old
     connection still says never reaches a new one's session."""
 
-    def __init__(self, datapath: Any, epoch: int, inbox: Inbox, counters: Counters) -> None:
+    def __init__(self, datapath: Any, epoch: int, inbox: Inbox, session: Session) -> None:
         self.epoch = epoch
         self.dpid: int = datapath.id
         self.peer = "{}:{}".format(*datapath.address[:2])
         self.ports = {number: is_down(port) for number, port in datapath.ports.items()}
-        self.session = Session(self._take_xids, counters)
+        self.session = session
         self.last_heard = time.monotonic()
         self._datapath = datapath
+        datapath.xid &= Xids.OTHERS
         self._inbox = inbox
 
     @property
@@ -39,9 +40,11 @@ class Connection:
 
     def takes(self, message: bytes, xid: int) -> bool:
         """Called for every message of the switch, before Ryu parses it: takes the answers to our own requests."""
-        if message[1] not in _ANSWERS or not self.session.owns(xid):
+        kind = message[1]
+        if kind not in _ANSWERS or not self.session.owns(xid):
             return False
-        self._inbox.put(Answer(self, message))
+        if kind != messages.BUNDLE_CONTROL or not messages.is_opened(message):
+            self._inbox.put(Answer(self, message))
         return True
 
     def send(self, data: bytes) -> None:
@@ -56,31 +59,21 @@ class Connection:
     def close(self) -> None:
         self._datapath.close()
 
-    def _take_xids(self, count: int) -> int:
-        """A run of ids from the counter that Ryu and its other applications use too, so that none is used twice."""
-        first = messages.xid_after(self._datapath.xid, 1)
-        self._datapath.xid = messages.xid_after(self._datapath.xid, count)
-        return first
 
-
-@dataclass(frozen=True, slots=True)
-class Connected:
+class Connected(NamedTuple):
     connection: Connection
 
 
-@dataclass(frozen=True, slots=True)
-class Disconnected:
+class Disconnected(NamedTuple):
     connection: Connection
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(NamedTuple):
     connection: Connection
     message: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class PortChanged:
+class PortChanged(NamedTuple):
     connection: Connection
     port: int
     down: bool

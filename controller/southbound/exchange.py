@@ -6,6 +6,7 @@ the bytes that are due now, `receive` takes one answer, `done` says when it is o
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 from controller.flows.flow import Flow
 from controller.southbound import messages
@@ -13,6 +14,38 @@ from controller.southbound.wire import DELETE_STRICT, Foreign, decode_flow_stats
 
 TakeXids = Callable[[int], int]  # reserves that many consecutive transaction ids, returns the first
 _CHUNK = 1000  # flow-mods encoded between two chances for others to run
+_XIDS = 5  # of a bundle, beside one for each flow-mod
+
+
+class Xids:
+    """Transaction ids for the exchanges of all connections, so that one bundle may go to many of them. They are of the
+    upper half: Ryu and its other applications count in the lower one, for each connection."""
+
+    OTHERS = (1 << 31) - 1  # mask
+
+    def __init__(self) -> None:
+        self._taken = 0
+
+    def take(self, count: int) -> int:
+        """The first of so many in a row."""
+        if self._taken + count > self.OTHERS:
+            self._taken = 0
+        first = self._taken + self.OTHERS + 1
+        self._taken += count
+        return first
+
+
+class _Sent(NamedTuple):
+    """A bundle that was sent at once: its flows, its first transaction id, its bytes."""
+
+    flows: tuple[Flow | Foreign, ...]
+    first: int
+    data: bytes
+
+
+# By the identities of the flows, of which a change brings the same ones to many switches.
+_RECENT: dict[tuple[int, ...], _Sent] = {}
+_RECENT_KEPT = 64
 
 
 class Exchange(ABC):
@@ -77,50 +110,28 @@ class Bundle(Exchange):
     switch did not want, in its words.
 
     at_once: additions, removals and commit are sent together, for flows that will not be refused; if one is all the
-             same, Open vSwitch commits the others, and what it holds must be read.
+             same, Open vSwitch commits the others, and what it holds must be read. Such a bundle is made once for all
+             the switches that get it.
     """
 
     def __init__(
-        self,
-        take_xids: TakeXids,
-        number: int,
-        adds: Sequence[Flow],
-        removals: Sequence[Flow | Foreign],
-        at_once: bool = False,
+        self, take_xids: TakeXids, adds: Sequence[Flow], removals: Sequence[Flow | Foreign], at_once: bool = False
     ) -> None:
         self.adds, self.removals, self.at_once = adds, removals, at_once
-        self._flows: tuple[Flow | Foreign, ...] = (*adds, *removals)
-        super().__init__(take_xids, len(self._flows) + 5)
-        self._number = number
-        self._added, self._ended = len(self._flows) + 1, len(self._flows) + 4  # steps of the two barriers
-        self._due = self._opening()
+        self.size = len(adds) + len(removals)
+        self._added, self._ended = self.size + 1, self.size + 4  # steps of the two barriers
+        sent = _sent(take_xids, adds, removals) if at_once else None
+        super().__init__((lambda _: sent.first) if sent else take_xids, _XIDS + self.size)
+        self._due = iter((sent.data,)) if sent else self._opening()
         self.committed = False
         self.refused: dict[Flow, str] = {}
 
-    @property
-    def size(self) -> int:
-        """Flow-mods in the bundle."""
-        return len(self._flows)
-
     def _opening(self) -> Iterator[bytes]:
-        yield messages.open_bundle(self._number, self._xid(0))
-        for start in range(0, len(self._flows), _CHUNK):
-            mods = [self._mod(place) for place in range(start, min(start + _CHUNK, len(self._flows)))]
-            yield messages.add_to_bundle(self._number, mods, self._xid(1 + start))
-        if self.at_once:
-            yield from self._closing()
-        else:
-            yield messages.barrier(self._xid(self._added))
-
-    def _mod(self, place: int) -> bytes:
-        flow = self._flows[place]
-        if isinstance(flow, Foreign):
-            return delete_foreign(flow)
-        return flow_mod(flow) if place < len(self.adds) else flow_mod(flow, DELETE_STRICT)
+        yield from _additions(self._first, self.adds, self.removals)
+        yield messages.barrier(self._xid(self._added))
 
     def _closing(self) -> Iterator[bytes]:
-        close = messages.discard_bundle if self.refused or self.error else messages.commit_bundle
-        yield close(self._number, self._xid(self._added + 1)) + messages.barrier(self._xid(self._ended))
+        yield _end(self._first, self.size, keep=not self.refused and self.error is None)
 
     def receive(self, message: bytes) -> None:
         kind, _, xid = messages.header(message)
@@ -137,11 +148,44 @@ class Bundle(Exchange):
     def _refuse(self, step: int, text: str) -> None:
         place = step - 1
         if 0 <= place < len(self.adds):
-            flow = self._flows[place]
-            assert isinstance(flow, Flow)
-            self.refused.setdefault(flow, text)
+            self.refused.setdefault(self.adds[place], text)
         elif not self.refused:  # a commit that fails because of a flow is reported after that flow
             self.error = self.error or text
+
+
+def _additions(first: int, adds: Sequence[Flow], removals: Sequence[Flow | Foreign]) -> Iterator[bytes]:
+    """Opens a bundle, which is named by its first transaction id, and adds its flow-mods."""
+    yield messages.open_bundle(first, first)
+    flows = (*adds, *removals)
+    for start in range(0, len(flows), _CHUNK):
+        mods = [_mod(flow, start + place < len(adds)) for place, flow in enumerate(flows[start : start + _CHUNK])]
+        yield messages.add_to_bundle(first, mods, messages.xid_after(first, 1 + start))
+
+
+def _mod(flow: Flow | Foreign, is_new: bool) -> bytes:
+    if isinstance(flow, Foreign):
+        return delete_foreign(flow)
+    return flow_mod(flow) if is_new else flow_mod(flow, DELETE_STRICT)
+
+
+def _end(first: int, size: int, keep: bool) -> bytes:
+    """Commits or discards the bundle of so many flow-mods, and asks whether that is done."""
+    close = messages.commit_bundle if keep else messages.discard_bundle
+    return close(first, messages.xid_after(first, size + 2)) + messages.barrier(messages.xid_after(first, size + 4))
+
+
+def _sent(take_xids: TakeXids, adds: Sequence[Flow], removals: Sequence[Flow | Foreign]) -> _Sent:
+    """The same for every switch that gets these flows."""
+    flows = (*adds, *removals)
+    key = (len(adds), *map(id, flows))
+    known = _RECENT.get(key)
+    if known is None:
+        if len(_RECENT) >= _RECENT_KEPT:
+            _RECENT.clear()
+        first = take_xids(_XIDS + len(flows))
+        data = b"".join([*_additions(first, adds, removals), _end(first, len(flows), keep=True)])
+        known = _RECENT[key] = _Sent(flows, first, data)
+    return known
 
 
 class TableNaming(Exchange):

@@ -17,6 +17,7 @@ from abc import ABC, abstractmethod
 from typing import Any, Protocol
 
 import eventlet.hubs
+from eventlet.greenio import GreenSocket
 from ryu import cfg, ofproto
 from ryu.controller import controller as ryu_controller
 from ryu.controller import ofp_event
@@ -28,6 +29,7 @@ from controller.southbound.layouts import Malformed
 from controller.southbound.limits import Bucket, Complaints, Gate, Limits
 from controller.southbound.questions import Questions
 from controller.southbound.reconciler import Counters
+from controller.southbound.stream import Stream
 from controller.southbound.switch_messages import Header, Phase
 
 LOG = logging.getLogger(__name__)
@@ -144,10 +146,29 @@ class FramedDatapath(ryu_controller.Datapath, ABC):  # type: ignore[misc]  # Ryu
         self._worked_since = time.monotonic()
         self._uncounted = 0  # messages taken since the bucket was asked
         super().__init__(socket, address)
+        plain = type(self.socket) is GreenSocket
+        self._stream = Stream(self.socket) if plain else None
 
     @property
     def phase(self) -> Phase:
         return _PHASES[self.state]
+
+    def send(self, buf: bytes, close_socket: bool = False) -> Any:
+        """At once, unless something is to be sent before or the kernel does not take it."""
+        if self._stream is not None and self.send_q is not None and self.send_q.empty() and not close_socket:
+            try:
+                buf = buf[self._stream.send(buf) :]
+            except OSError:
+                pass  # the send loop will meet it, too, and knows what to do
+            if not buf:
+                return True
+        return super().send(buf, close_socket)
+
+    def close(self) -> None:
+        """Says that no more is sent. The switch hangs up then, or its time to do so ends."""
+        super().close()
+        if self._stream is not None:
+            self._stream.interrupt_in(cfg.CONF.socket_timeout)
 
     # ---- receiving, in place of Ryu's
 
@@ -163,6 +184,8 @@ class FramedDatapath(ryu_controller.Datapath, ABC):  # type: ignore[misc]  # Ryu
             self.close()
         finally:
             timer.cancel()
+            if self._stream is not None:
+                self._stream.end()
             self.socket.close()
 
     def _end_handshake(self) -> None:
@@ -198,7 +221,7 @@ class FramedDatapath(ryu_controller.Datapath, ABC):  # type: ignore[misc]  # Ryu
         """The next bytes; none at the end, None when it is worth another try."""
         began = time.monotonic()
         try:
-            data: bytes = self.socket.recv(_CHUNK)
+            data: bytes | None = (self._stream.read if self._stream is not None else self.socket.recv)(_CHUNK)
         except (TimeoutError, ssl.SSLError):  # eventlet tells the timeout of a TLS socket so
             return None
         except (EOFError, OSError):
@@ -229,11 +252,10 @@ class FramedDatapath(ryu_controller.Datapath, ABC):  # type: ignore[misc]  # Ryu
         """Waits when this peer talks too much, and lets others have their turn."""
         if self._known:
             self._uncounted += 1
-            late = time.monotonic() > self._worked_since + _SLICE_S
-            if late or self._uncounted >= _COUNTED:
+            if self._uncounted >= _COUNTED:
                 pause = self._own.take(self._uncounted)
                 self._uncounted = 0
-                if late or pause:
+                if pause or time.monotonic() > self._worked_since + _SLICE_S:
                     hub.sleep(pause)
                     self._worked_since = time.monotonic()
             return

@@ -20,6 +20,7 @@ _HEADER = struct.Struct("!BBHI")
 _BUNDLE = struct.Struct("!BBHIIHH")
 _FLOW_STATS, _TABLE_FEATURES, _MORE = 1, 12, 1
 _OPEN, _COMMIT, _DISCARD = 0, 4, 6
+_OPENED = b"\0\1"  # type of a reply
 _ATOMIC_AND_ORDERED = 1 | 2
 _NAME_AT, _NAME_SIZE = 8, 32  # of an ofp_table_features entry
 _MAX_XID = 0xFFFFFFFF
@@ -95,6 +96,11 @@ def commit_bundle(bundle: int, xid: int) -> bytes:
 
 def discard_bundle(bundle: int, xid: int) -> bytes:
     return _control(bundle, xid, _DISCARD)
+
+
+def is_opened(message: bytes) -> bool:
+    """Whether a bundle-control message says that a bundle is open, which nobody waits for: an error would be told."""
+    return message[12:14] == _OPENED
 
 
 def _control(bundle: int, xid: int, kind: int) -> bytes:

@@ -4,8 +4,9 @@ A session belongs to one connection of one switch and knows nothing of sockets: 
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from types import MappingProxyType
+from typing import NamedTuple
 
 from controller.flows.flow import Flow
 from controller.flows.table import Delta, FlowTable
@@ -30,15 +31,14 @@ class Counters:
     refused_messages: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Target:
+class Target(NamedTuple):
     """What one switch should hold, and the generation that says so. `flows` may change afterwards; `version` is the
     state of it that is meant, and what is sent is never older."""
 
     generation: int
     flows: FlowTable
     version: int
-    tables: Mapping[int, str] = field(default_factory=lambda: MappingProxyType({}))
+    tables: Mapping[int, str] = MappingProxyType({})
 
     def like(self, other: "Target | None") -> bool:
         """Whether both say the same of the switch; their generations do not matter."""
@@ -66,7 +66,6 @@ class Session:
         self._holding = Holding()
         self._exchange: Exchange | None = None
         self._leads_to: tuple[FlowTable, int] | None = None
-        self._bundles = 0
         self._taken: set[int] = set()  # shapes of flows that the switch has taken before
         self._named: Mapping[int, str] = {}
         self._settled: Target | None = None
@@ -149,9 +148,8 @@ class Session:
     def _bundle(self, delta: Delta) -> Bundle:
         replaced = {flow.key for flow in delta.added} if self._holding.foreign else set()
         strays = [flow for flow in self._holding.foreign if flow.key not in replaced]
-        self._bundles += 1
         at_once = not strays and len(delta.added) <= SMALL and set(map(shape, delta.added)) <= self._taken
-        bundle = Bundle(self._take_xids, self._bundles, delta.added, (*delta.removed, *strays), at_once)
+        bundle = Bundle(self._take_xids, delta.added, (*delta.removed, *strays), at_once)
         self._counters.bundles += 1
         self._counters.flow_mods += bundle.size
         return bundle

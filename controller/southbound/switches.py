@@ -11,9 +11,10 @@ from ryu.controller.handler import DEAD_DISPATCHER, MAIN_DISPATCHER, set_ev_cls
 from ryu.ofproto import ofproto_v1_4
 
 from controller.southbound.connection import Connected, Connection, Disconnected, PortChanged, is_down
+from controller.southbound.exchange import Xids
 from controller.southbound.guard import Guard
 from controller.southbound.inbox import Inbox
-from controller.southbound.reconciler import Counters
+from controller.southbound.reconciler import Counters, Session
 
 
 class Switches(RyuApp):  # type: ignore[misc]  # Ryu has no types
@@ -29,6 +30,7 @@ class Switches(RyuApp):  # type: ignore[misc]  # Ryu has no types
         self.guard.install()
         self._connections: dict[Any, Connection] = {}
         self._epoch = 0
+        self._xids = Xids()
 
     @set_ev_cls(ofp_event.EventOFPStateChange, [MAIN_DISPATCHER, DEAD_DISPATCHER])  # type: ignore[untyped-decorator]
     def on_state_change(self, event: Any) -> None:
@@ -40,7 +42,8 @@ class Switches(RyuApp):  # type: ignore[misc]  # Ryu has no types
         elif datapath not in self._connections:
             self._epoch += 1
             self.counters.connections += 1
-            connection = Connection(datapath, self._epoch, self.inbox, self.counters)
+            session = Session(self._xids.take, self.counters)
+            connection = Connection(datapath, self._epoch, self.inbox, session)
             self._connections[datapath] = connection
             datapath.listener = connection
             self.inbox.put(Connected(connection))

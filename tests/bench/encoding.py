@@ -87,7 +87,7 @@ def _encode(flows: Flows) -> None:
 
 
 def _frame(flows: Flows) -> None:
-    for _ in Bundle(lambda _: 1, 1, flows, ()).output():
+    for _ in Bundle(lambda _: 1, flows, ()).output():
         pass
 
 

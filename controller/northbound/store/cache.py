@@ -23,9 +23,9 @@ COLUMNS: dict[str, tuple[str, ...]] = {
     "Retired": ("kind", "value", "generation"),
     "Token": ("id", "name", "role", "tenant", "hash", "created"),
 }
-MODEL_COLUMNS = {
+MODEL_COLUMNS = {  # for who wants to know what there is, and not since when
     "Global": tuple(name for name in COLUMNS["Global"] if name != "realized"),
-    **{table.name: COLUMNS[table.name] for table in TABLES},
+    **{table.name: tuple(name for name in table.columns if name != "generation") for table in TABLES},
 }
 CONFIRMING_COLUMNS = {name: COLUMNS[name] for name in ("Global", "Chassis", "Realization", "Retired")}
 
@@ -179,7 +179,8 @@ class Cache:
             known = self._earlier[table.kind].by_id.get(identifier)
             thing = known if known == thing else thing
         self.things[table.kind].put(uuid, identifier, thing)
-        self._generations[identifier] = columns["generation"]
+        if "generation" in columns:
+            self._generations[identifier] = columns["generation"]
 
     def _drop(self, table: Table, uuid: str) -> None:
         things = self.things[table.kind]
@@ -197,7 +198,7 @@ class _Told(NamedTuple):
     def at(self, front: int) -> Realization:
         if self.own is not None:
             return self.rest
-        rest = self.rest  # spelled out, for `replace` takes ten times as long and this is done for every bridge
+        rest = self.rest  # spelled out, for `_replace` takes longer and this is done for every bridge
         return Realization(rest.dpid, front, rest.error, rest.errors, rest.waiting)
 
 

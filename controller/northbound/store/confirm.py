@@ -5,7 +5,6 @@ is behind has a number of its own.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 
 from controller.model.realization import Realization
 from controller.northbound.store.cache import Cache
@@ -34,7 +33,7 @@ def _kept(new: Realization, old: Realization | None) -> Realization:
     """What a bridge has once confirmed stays confirmed while it is away, or before a new controller has asked it."""
     if old is None or old.dpid != new.dpid or old.generation <= new.generation:
         return new
-    return replace(new, generation=old.generation)
+    return new._replace(generation=old.generation)
 
 
 def _freed(cache: Cache, realizations: Mapping[str, Realization]) -> Iterator[Operation]:
