@@ -93,7 +93,8 @@ class Schedule:
         states = [(when, self._at(mark, when)) for when in sent]
         arrived = set(heard)
         for change, state in self._turns[mark][1:]:
-            since = [when - change + self._grace_ns for when in sent if state is not None and (when in arrived) != state]
+            stale = [when for when in sent if state is not None and (when in arrived) != state]
+            since = [when - change + self._grace_ns for when in stale]
             late = [one / 1e6 for one in since if 0 <= one <= self._grace_ns]
             self.afterglow_ms = max([self.afterglow_ms, *late])
         leaked = sum(state is False and when in arrived for when, state in states)

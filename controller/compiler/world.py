@@ -267,11 +267,13 @@ def _inside(
     """The scopes of the members of a subnet, one by one and those of each chassis together."""
     local: dict[str, tuple[Chassis, list[tuple[int, Filter | None]]]] = {}
     for port, chassis in members:
-        identifier = port.id
-        ofport, found = plugged.get((chassis.name, identifier)), judged.get(identifier)
+        identifier, server = port.id, chassis.name
+        ofport, found = plugged.get((server, identifier)), judged.get(identifier)
         yield member_key(identifier), MemberScope(within, port, chassis, ofport, found)
         if ofport is not None:
-            local.setdefault(chassis.name, (chassis, []))[1].append((ofport, found))
+            if server not in local:
+                local[server] = chassis, []
+            local[server][1].append((ofport, found))
     for name, (chassis, here) in local.items():
         yield f"{within.subnet.id}/{name}", LocalScope(within.subnet, chassis.int_dpid, _in_order(here))
 

@@ -100,6 +100,8 @@ def _middles(old: tuple[Any, ...], new: tuple[Any, ...]) -> tuple[tuple[Any, ...
 def _common(old: tuple[Any, ...], new: tuple[Any, ...]) -> int:
     """How many things at the beginnings are equal; tuples compare the same objects without looking at them."""
     least, most = 0, min(len(old), len(new))
+    if old[:most] == new[:most]:  # so it is where something was added to the end
+        return most
     while least < most:
         middle = (least + most + 1) // 2
         if old[least:middle] == new[least:middle]:

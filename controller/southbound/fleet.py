@@ -14,6 +14,7 @@ from controller.southbound.reconciler import Target
 LOG = logging.getLogger(__name__)
 RESERVED_PORTS = 0xFFFFFF00  # from here on OpenFlow port numbers are not ports with a cable
 _MAX_STRANGERS = 1024  # remembered after they left
+_LARGE = 1 << 14  # bytes; making them takes long enough for others to be let in
 SILENCE_S = 2.0  # a connection that does not answer an echo for so long makes way for a new one
 News = Connected | Disconnected | Answer | PortChanged
 
@@ -68,9 +69,12 @@ class Fleet:
     def aim(self, targets: Mapping[int, Target]) -> frozenset[int]:
         """What every known switch is to hold; one without target is left alone. Returns those of which something else
         is wanted than before."""
-        changed = frozenset(dpid for dpid, target in targets.items() if not target.like(self._targets.get(dpid)))
+        before, live = self._targets, self._live
+        changed = frozenset([dpid for dpid, target in targets.items() if not target.like(before.get(dpid))])
+        before.update(targets)
         for dpid, target in targets.items():
-            self._set_target(dpid, target)
+            if dpid in live and live[dpid].session.aim(target):
+                self._busy[dpid] = None
         for dpid in self._targets.keys() - targets.keys():
             del self._targets[dpid]
         for dpid in self.strangers - self._strangers:
@@ -138,11 +142,6 @@ class Fleet:
         """Log level of the coming and going of a switch: anybody may call himself one."""
         return logging.INFO if connection.dpid in self._targets or not self._targets else logging.DEBUG
 
-    def _set_target(self, dpid: int, target: Target) -> None:
-        self._targets[dpid] = target
-        if dpid in self._live and self._live[dpid].session.aim(target):
-            self._busy[dpid] = None
-
     def _answer(self, connection: Connection, message: bytes) -> None:
         try:
             connection.session.receive(message)
@@ -155,7 +154,8 @@ class Fleet:
         pieces: list[bytes] = []
         for piece in connection.session.advance():
             pieces.append(piece)
-            yield
+            if len(piece) > _LARGE:
+                yield
         connection.send(b"".join(pieces))
         if connection.session.failure is not None:
             self._drop(connection, connection.session.failure)

@@ -233,14 +233,14 @@ class FramedDatapath(ryu_controller.Datapath, ABC):  # type: ignore[misc]  # Ryu
 
     def _take_all(self, buffer: bytearray) -> int:
         """Takes the whole messages in the buffer. Returns their size."""
-        at = 0
+        at, known = 0, self._known
         while len(buffer) - at >= switch_messages.HEADER and self.state != DEAD_DISPATCHER:
-            header = switch_messages.admit(buffer[at : at + switch_messages.HEADER], self.phase)
+            header = switch_messages.admit(buffer, self.phase, at)
             if len(buffer) - at < header.length:
                 break
             message = bytes(buffer[at : at + header.length])
             at += header.length
-            self._pace()
+            self._pace(known)
             self._take(header, message)
         return at
 
@@ -248,9 +248,9 @@ class FramedDatapath(ryu_controller.Datapath, ABC):  # type: ignore[misc]  # Ryu
     def _take(self, header: Header, message: bytes) -> None:
         """Does what is due for a whole message. Raises Malformed to end the connection."""
 
-    def _pace(self) -> None:
+    def _pace(self, known: bool) -> None:
         """Waits when this peer talks too much, and lets others have their turn."""
-        if self._known:
+        if known:
             self._uncounted += 1
             if self._uncounted >= _COUNTED:
                 pause = self._own.take(self._uncounted)

@@ -15,6 +15,7 @@ class Inbox:
         self._news: deque[Any] = deque()
         self._latest: dict[Any, Any] = {}
         self._arrived = eventlet.event.Event()
+        self._awake = False
 
     def put(self, news: Any) -> None:
         self._news.append(news)
@@ -26,7 +27,8 @@ class Inbox:
 
     def wake(self) -> None:
         """Ends the wait of the loop."""
-        if not self._arrived.ready():
+        if not self._awake:
+            self._awake = True
             self._arrived.send(None)
 
     def wait(self, seconds: float | None) -> None:
@@ -36,7 +38,8 @@ class Inbox:
 
     def take(self) -> list[Any]:
         """All news there is, the keyed ones last."""
-        if self._arrived.ready():
+        if self._awake:
+            self._awake = False
             self._arrived = eventlet.event.Event()
         news = [*self._news, *self._latest.values()]
         self._news.clear()

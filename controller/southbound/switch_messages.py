@@ -157,20 +157,33 @@ class Header(NamedTuple):
 _HEADER = struct.Struct("!BBHI")
 
 
-def admit(head: bytes | bytearray, phase: Phase) -> Header:
-    """The header that `head` starts with. Raises Malformed when such a message must not come now, whatever it holds."""
-    header = Header(*_HEADER.unpack_from(head))
+def _most(phase: Phase) -> dict[tuple[int, int], int]:
+    """(version, type) -> bytes, of the messages that may come in the phase."""
+    versions = _VERSIONS if phase is Phase.GREETING else (VERSION,)
+    admitted = {number: kind.most for number, kind in KINDS.items() if phase in kind.phases}
+    return {(version, number): most for number, most in admitted.items() for version in versions}
+
+
+_MOST = tuple(map(_most, Phase))
+
+
+def admit(data: bytes | bytearray, phase: Phase, at: int = 0) -> Header:
+    """The header that begins there. Raises Malformed when such a message must not come now, whatever it holds."""
+    header = Header(*_HEADER.unpack_from(data, at))
+    if not HEADER <= header.length <= _MOST[phase].get(header[:2], 0):
+        raise Malformed(f"message of type {header.kind}{_fault(header, phase)}")
+    return header
+
+
+def _fault(header: Header, phase: Phase) -> str:
     kind = KINDS.get(header.kind)
     if kind is None:
-        raise Malformed(f"message of type {header.kind}, which nobody asked for")
+        return ", which nobody asked for"
     if phase not in kind.phases:
-        raise Malformed(f"message of type {header.kind} in the phase {phase.name.lower()}")
+        return f" in the phase {phase.name.lower()}"
     if not HEADER <= header.length <= kind.most:
-        raise Malformed(f"message of type {header.kind} and length {header.length}")
-    versions = _VERSIONS if phase is Phase.GREETING else (VERSION,)
-    if header.version not in versions:
-        raise Malformed(f"message of type {header.kind} in version {header.version}")
-    return header
+        return f" and length {header.length}"
+    return f" in version {header.version}"
 
 
 def check(message: bytes) -> None:
