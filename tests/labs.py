@@ -50,6 +50,11 @@ def _vpcs(draw: st.DrawFn) -> dict[str, Any]:
         for subnet in subnets.values():
             if vpc["route_tables"] and draw(st.booleans()):
                 subnet["route_table"] = draw(st.sampled_from(sorted(vpc["route_tables"])))
+    if draw(st.booleans()):
+        vpc["network_acls"] = {"guard": {"rules": draw(_acl_rules)}}
+        for subnet in subnets.values():
+            if draw(st.booleans()):
+                subnet["network_acl"] = "guard"
     if draw(st.booleans()) and "default" not in {*subnets, *instances}:
         vpc["security_groups"] = draw(_groups([*GROUPS, "default"]))
         known = [*vpc["security_groups"], *(["default"] if vpc["security_groups"] else [])]
@@ -75,6 +80,16 @@ def _routes(draw: st.DrawFn, instances: list[str]) -> dict[str, Any]:
     return found
 
 
+_acl_rules = st.dictionaries(
+    LABELS,
+    st.fixed_dictionaries(
+        {"number": st.integers(4, 32760), "direction": st.sampled_from(["from-subnet", "to-subnet"]),
+         "action": st.sampled_from(["allow", "deny"])},
+        optional={"protocol": st.sampled_from(["any", "tcp", "icmp"]), "cidr": st.just("10.0.0.0/8")},
+    ),
+    max_size=3,
+).map(lambda said: {name: {**rule, "number": str(rule["number"] // 4 * 4 + place)} for place, (name, rule)
+                    in enumerate(said.items())})  # fmt: skip
 GROUPS = ["web-servers", "databases", "g-10"]  # none of LABELS
 
 

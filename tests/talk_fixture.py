@@ -9,15 +9,16 @@ from lab_fixture import command_output, overclos
 from topologies.emulator.lab import Lab
 
 ECHO = """
-import socket, sys
+import socket, sys, threading
+def echo(connection):
+    with connection:
+        while data := connection.recv(1 << 16):
+            connection.sendall(data)
 family = socket.AF_INET6 if ":" in sys.argv[1] else socket.AF_INET
 with socket.create_server((sys.argv[1], int(sys.argv[2])), family=family) as server:
     print("listening", flush=True)
     while True:
-        connection, _ = server.accept()
-        with connection:
-            while data := connection.recv(1 << 16):
-                connection.sendall(data)
+        threading.Thread(target=echo, args=server.accept()[:1], daemon=True).start()
 """
 TALK = """
 import socket, sys
@@ -80,7 +81,7 @@ def assert_refused(lab: Lab, source: str, target: str, port: int) -> None:
 
 @contextmanager
 def echoing(lab: Lab, node: str, address: str, port: int) -> Iterator[None]:
-    """A TCP server that sends back what it gets, one connection after another."""
+    """A TCP server that sends back what it gets."""
     argv = [sys.executable, "-c", ECHO, address, str(port)]
     server = lab.spawn(node, argv, stdout=subprocess.PIPE, text=True)
     try:

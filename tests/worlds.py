@@ -6,6 +6,7 @@ from ipaddress import IPv4Network, IPv6Network
 from hypothesis import strategies as st
 
 from controller.compiler.program import Program
+from controller.model.acl import ALLOW, DENY, FROM_SUBNET, MAX_NUMBER, TO_SUBNET, AclRule, NetworkAcl
 from controller.model.fabric import Attachment, Fabric, Link, Switch
 from controller.model.ipv6 import from_mac
 from controller.model.peering import Peering
@@ -149,6 +150,8 @@ def intents(draw: st.DrawFn) -> Intent:
             intent = _with_groups(draw, intent, vpc.id)
         if draw(st.booleans()):
             intent = _with_routes(draw, intent, vpc.id)
+        if draw(st.booleans()):
+            intent = _with_acls(draw, intent, vpc.id)
     return _with_peerings(draw, apart(intent)) if len(names) > 1 and draw(st.booleans()) else intent
 
 
@@ -179,7 +182,55 @@ def peered(draw: st.DrawFn) -> Intent:
         intent = _with_routes(draw, intent, vpc.id)
         if draw(st.booleans()):
             intent = _with_groups(draw, intent, vpc.id)
+        if not draw(st.integers(0, 3)):
+            intent = _with_acls(draw, intent, vpc.id)
     return _with_peerings(draw, intent)
+
+
+def _with_acls(draw: st.DrawFn, intent: Intent, vpc: str) -> Intent:
+    """One or two network ACLs, and most subnets of the VPC with one. Much is allowed: else little is judged at all."""
+    acls = tuple(NetworkAcl(vpc, f"acl{place}") for place in range(draw(st.integers(1, 2))))
+    found = [rule for acl in acls for rule in draw(acl_rules(acl.id))]
+    names = st.sampled_from([None, *(acl.id for acl in acls)])
+    chosen = {one.id: draw(names) for one in intent.subnets if one.vpc == vpc}
+    subnets = tuple(replace(one, network_acl=chosen.get(one.id, one.network_acl)) for one in intent.subnets)
+    return replace(
+        intent, subnets=subnets, network_acls=(*intent.network_acls, *acls), acl_rules=(*intent.acl_rules, *found)
+    )  # fmt: skip
+
+
+def with_acl(intent: Intent) -> Intent:
+    """Both of red's subnets take HTTP, echo requests and UDP of VXLAN, not from 10.1.0.10, and send to two networks."""
+    acl = NetworkAcl("red.prod", "guard")
+    rules = (
+        AclRule(acl.id, "bad", 10, TO_SUBNET, DENY, cidr="10.1.0.10/32"),
+        AclRule(acl.id, "http", 100, TO_SUBNET, ALLOW, "tcp", "80-82"),
+        AclRule(acl.id, "vxlan", 200, TO_SUBNET, ALLOW, "udp", "4789"),
+        AclRule(acl.id, "ping", 300, TO_SUBNET, ALLOW, "icmp", icmp_type=8),
+        AclRule(acl.id, "first", 100, FROM_SUBNET, ALLOW, cidr="10.1.0.0/16"),
+        AclRule(acl.id, "second", 101, FROM_SUBNET, ALLOW, cidr="fd00::/16"),
+    )
+    subnets = tuple(replace(one, network_acl=acl.id) if one.vpc == acl.vpc else one for one in intent.subnets)
+    return replace(intent, subnets=subnets, network_acls=(acl,), acl_rules=rules)
+
+
+@st.composite
+def acl_rules(draw: st.DrawFn, acl: str) -> list[AclRule]:
+    """Up to five rules at random numbers, and mostly one for each direction that allows the rest."""
+    drawn = draw(st.lists(_acl_rule(acl), max_size=5, unique_by=lambda rule: (rule.direction, rule.number)))
+    found = [replace(rule, name=f"a{place}") for place, rule in enumerate(drawn)]
+    for direction in (FROM_SUBNET, TO_SUBNET):
+        if draw(st.integers(0, 3)):
+            found.append(AclRule(acl, direction, MAX_NUMBER, direction, ALLOW))
+    return found
+
+
+@st.composite
+def _acl_rule(draw: st.DrawFn, acl: str) -> AclRule:
+    like = draw(rules(acl, [acl]).filter(lambda rule: rule.peers is None))
+    direction, action = draw(st.sampled_from([FROM_SUBNET, TO_SUBNET])), draw(st.sampled_from([ALLOW, DENY]))
+    number = draw(st.integers(1, MAX_NUMBER - 1))
+    return AclRule(acl, "", number, direction, action, like.protocol, like.ports, like.icmp_type, like.cidr)
 
 
 def _with_peerings(draw: st.DrawFn, intent: Intent) -> Intent:

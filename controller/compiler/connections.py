@@ -16,7 +16,7 @@ from controller.flows.language import bits, commit, flow, goto
 from controller.flows.match import match
 from controller.pipeline.fields import RECEIVER, ZONE
 from controller.pipeline.headers import FRAGMENTS, IPV4, IPV6, NEW, TRACKED
-from controller.pipeline.tables import FROM_COMMIT, GATEWAY, TO_COMMIT
+from controller.pipeline.tables import FROM_COMMIT, FROM_SUBNET, TO_COMMIT
 
 
 class Bridge(NamedTuple):
@@ -48,6 +48,6 @@ def compile(view: Bridge | DualStack) -> Iterator[Flow]:
     deliver = OutputBits(bits(RECEIVER.name))
     fragments = (match(**packet, ct_state=(TRACKED, TRACKED), ip_frag=kind) for kind in FRAGMENTS)
     for band, terms in (*(("fragment", terms) for terms in fragments), ("new", new)):
-        yield flow(FROM_COMMIT, band, terms, commit(ZONE), goto(GATEWAY), because=view.because)
+        yield flow(FROM_COMMIT, band, terms, commit(ZONE), goto(FROM_SUBNET), because=view.because)
         yield flow(TO_COMMIT, band, terms, commit(ZONE), deliver, because=view.because)
     yield flow(TO_COMMIT, "known", known, deliver, because=view.because)

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from controller.compiler.address import ipv6, mac, prefix
+from controller.compiler.entry import entering
 from controller.compiler.routes import Lead, Led, RoutesScope
 from controller.compiler.unit import Selected
 from controller.compiler.vpc import VpcScope
@@ -66,7 +67,7 @@ def compile(view: Connected | Itself | Led) -> Iterator[Flow]:
         yield flow(GATEWAY, "prefix", to_itself, goto(NEIGHBOUR), because=view.because, rank=128)
     else:
         for cidr in filter(None, (view.cidr, view.cidr6)):
-            yield _flow(view.vni, cidr, view.because, load(NETWORK.name, view.to_vni), goto(NEIGHBOUR))
+            yield _flow(view.vni, cidr, view.because, *entering(view.to_vni, view.vni), goto(NEIGHBOUR))
 
 
 def _flow(vni: int, cidr: str, because: str, *actions: Action) -> Flow:

@@ -17,7 +17,7 @@ from controller.flows.match import match
 from controller.model.addresses import GATEWAY_MAC
 from controller.model.ipv6 import GATEWAY_LINK_LOCAL
 from controller.pipeline.headers import ICMP, ICMPV6, IPV4, IPV6
-from controller.pipeline.tables import FORWARD, NEIGHBOUR
+from controller.pipeline.tables import NEIGHBOUR, TO_SUBNET
 
 ECHO_REPLY, ECHO_REQUEST = 0, 8  # icmp_type, RFC 792
 ECHO_REQUEST6, ECHO_REPLY6 = 128, 129  # icmpv6_type, RFC 4443
@@ -72,7 +72,7 @@ def compile(view: Neighbour | OwnAddress | Advertised) -> Iterator[Flow]:
     if isinstance(view, OwnAddress):
         yield from _answered(view)
         return
-    hop = DecTtl(), load("eth_src", mac(GATEWAY_MAC)), load("eth_dst", mac(view.mac)), goto(FORWARD)
+    hop = DecTtl(), load("eth_src", mac(GATEWAY_MAC)), load("eth_dst", mac(view.mac)), goto(TO_SUBNET)
     to_address = match(network=view.vni, eth_type=IPV4, ip_dst=ipv4(view.address))
     yield flow(NEIGHBOUR, "address", to_address, *hop, because=view.because)
     if view.address6 is not None:

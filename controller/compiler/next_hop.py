@@ -7,6 +7,7 @@ one would have been the longest there, too.
 from collections.abc import Iterator
 
 from controller.compiler.address import mac, prefix
+from controller.compiler.entry import entering
 from controller.compiler.routes import Led, RoutesScope
 from controller.compiler.unit import Selected
 from controller.flows.action import DecTtl
@@ -14,9 +15,8 @@ from controller.flows.flow import Flow
 from controller.flows.language import flow, goto, load
 from controller.flows.match import match
 from controller.model.addresses import GATEWAY_MAC
-from controller.pipeline.fields import NETWORK
 from controller.pipeline.headers import IPV4
-from controller.pipeline.tables import FORWARD, NEXT_HOP_INSTANCE
+from controller.pipeline.tables import NEXT_HOP_INSTANCE, TO_SUBNET
 
 
 SCOPES = (RoutesScope,)
@@ -35,8 +35,8 @@ def compile(view: Led) -> Iterator[Flow]:
         chosen = match(
             network=view.vni, slot=slot if several else (0, 0), eth_type=IPV4, ip_dst=(network, mask),
         )  # fmt: skip
-        to_hop = load("eth_src", mac(GATEWAY_MAC)), load("eth_dst", mac(hop.mac)), load(NETWORK.name, hop.vni)
+        to_hop = load("eth_src", mac(GATEWAY_MAC)), load("eth_dst", mac(hop.mac)), *entering(hop.vni, view.vni)
         rank = mask.bit_count()
         yield flow(
-            NEXT_HOP_INSTANCE, "prefix", chosen, DecTtl(), *to_hop, goto(FORWARD), because=view.lead.route, rank=rank
+            NEXT_HOP_INSTANCE, "prefix", chosen, DecTtl(), *to_hop, goto(TO_SUBNET), because=view.lead.route, rank=rank
         )

@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from controller.compiler.address import prefix
+from controller.compiler.entry import entering
 from controller.compiler.unit import Selected, Where
 from controller.flows.flow import Flow
-from controller.flows.language import flow, goto, load
+from controller.flows.language import flow, goto
 from controller.flows.match import match
 from controller.model.tenancy import Subnet
-from controller.pipeline.fields import NETWORK
 from controller.pipeline.headers import IPV4
 from controller.pipeline.tables import NEIGHBOUR, PEERED
 
@@ -45,4 +45,4 @@ def select(scope: PeeredScope) -> Iterator[Selected]:
 
 def compile(view: Entry) -> Iterator[Flow]:
     into = match(network=view.vpc, eth_type=IPV4, ip_dst=prefix(view.cidr))
-    yield flow(PEERED, "prefix", into, load(NETWORK.name, view.vni), goto(NEIGHBOUR), because=view.because)
+    yield flow(PEERED, "prefix", into, *entering(view.vni), goto(NEIGHBOUR), because=view.because)

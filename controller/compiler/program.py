@@ -4,7 +4,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from controller.compiler import (bridges, classify, connections, deliver, forward, from_port, gateway, neighbour,
-                                 next_hop, peered, peers, port_security, resolve, security_rules, underlay)
+                                 network_acls, next_hop, peered, peers, port_security, resolve, security_rules,
+                                 underlay)
 from controller.compiler.engine import Engine
 from controller.compiler.unit import Concern
 from controller.compiler.world import World
@@ -16,8 +17,8 @@ from controller.model.snapshot import Snapshot
 from controller.pipeline.tables import PIPELINES
 
 CONCERNS: tuple[Concern, ...] = (
-    bridges, underlay, classify, port_security, resolve, from_port, peers, security_rules, connections, gateway,
-    next_hop, peered, neighbour, forward, deliver,
+    bridges, underlay, classify, port_security, resolve, from_port, peers, security_rules, connections, network_acls,
+    gateway, next_hop, peered, neighbour, forward, deliver,
 )  # fmt: skip
 NAMES = {pipeline.name: pipeline.names for pipeline in PIPELINES}
 
@@ -85,3 +86,4 @@ def _reasons(snapshot: Snapshot) -> Iterator[str]:
     yield from (group.id for group in snapshot.intent.security_groups)
     yield from (rule.id for rule in snapshot.intent.security_rules)
     yield from (route.id for route in snapshot.intent.routes)
+    yield from (rule.id for rule in snapshot.intent.acl_rules)

@@ -8,7 +8,7 @@ port and what its chassis does for the subnet.
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 from operator import attrgetter, itemgetter
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from controller.compiler.index import Index
 from controller.compiler.peered import PeeredScope
@@ -17,6 +17,7 @@ from controller.compiler.routes import RoutesScope, routes_scope
 from controller.compiler.security import Filter, SecurityScope, across, filters, security
 from controller.compiler.unit import Where
 from controller.compiler.vpc import VpcScope
+from controller.model.acl import AclRule
 from controller.model.difference import Difference, difference
 from controller.model.fabric import NO_FABRIC, Fabric
 from controller.model.kinds import KINDS
@@ -28,6 +29,7 @@ from controller.model.tenancy import Instance, Port, Subnet
 
 _PHYSICAL = ("fabric", "switch", "attachment", "link")  # compared whole: a NIC with two ports is attached twice
 _INDEXED = tuple(kind for kind in KINDS if kind.name not in _PHYSICAL)
+R = TypeVar("R", AclRule, SecurityRule)
 Member = tuple[Port, Chassis]  # a port, and the chassis it is placed on
 Tunnels = tuple[tuple[int, Where], ...]  # (VXLAN port, dpids of the br-ints on which it has that number)
 
@@ -62,6 +64,13 @@ class SubnetScope(NamedTuple):
     senders: Tunnels
 
 
+class AclScope(NamedTuple):
+    """A subnet with a network ACL, and the rules of that."""
+
+    within: SubnetScope
+    rules: tuple[AclRule, ...]
+
+
 class MemberScope(NamedTuple):
     """A port of a subnet and the chassis it is placed on.
 
@@ -86,7 +95,7 @@ class LocalScope(NamedTuple):
 
 
 OfVpc = VpcScope | SecurityScope | RoutesScope | PeeredScope
-Scope = FabricScope | ChassisScope | SubnetScope | MemberScope | LocalScope | OfVpc
+Scope = FabricScope | ChassisScope | SubnetScope | AclScope | MemberScope | LocalScope | OfVpc
 
 
 def dpids(chassis: Iterable[Chassis]) -> Where:
@@ -123,6 +132,7 @@ class World:
         self._rules: Index[SecurityRule] = Index("security_rule", attrgetter("group"))
         self._tables: Index[RouteTable] = Index("route_table", attrgetter("vpc"))
         self._routes: Index[Route] = Index("route", attrgetter("table"))
+        self._acl_rules: Index[AclRule] = Index("acl_rule", attrgetter("acl"))
         self._peerings = Peerings()
         self._scopes: dict[str, Scope] = {}
         self._keys: dict[str, frozenset[str]] = {}  # VPC -> keys of its scopes
@@ -158,7 +168,7 @@ class World:
         for of_vpc in (self._subnets, self._instances, self._groups, self._tables):
             yield from of_vpc.follow(change)
         yield from self._peerings.follow(change)
-        for of_part in (self._ports, self._rules, self._routes):
+        for of_part in (self._ports, self._rules, self._routes, self._acl_rules):
             yield from map(_vpc_of, of_part.follow(change))
         if change.olds("chassis") or change.news("chassis"):
             self._chassis = {chassis.name: chassis for chassis in snapshot.chassis}
@@ -187,6 +197,8 @@ class World:
             within = self._kept(subnet, _homes(members[subnet.id]), reach)
             placed[subnet] = within.inside
             yield subnet.id, within
+            if subnet.network_acl is not None:
+                yield f"{subnet.id}/acl", AclScope(within, _by_id(self._acl_rules.of(subnet.network_acl)))
             yield from _inside(within, members[subnet.id], judged, self._observed.plugged)
         if subnets:
             yield key, VpcScope(tuple(placed.items()))
@@ -227,7 +239,7 @@ class World:
         return routes_scope(placed, tables, plugged, numbers)
 
     def _rules_of(self, group: SecurityGroup) -> tuple[SecurityRule, ...]:
-        return tuple(sorted(self._rules.of(group.id), key=attrgetter("id")))
+        return _by_id(self._rules.of(group.id))
 
     def _members(self, subnet: str) -> Iterator[Member]:
         for port in self._ports.of(subnet):
@@ -247,6 +259,10 @@ class World:
 def _vpc_of(part: str) -> str:
     """The id of the VPC that the subnet, the group or the route table with this id is in."""
     return part.rpartition(".")[0]
+
+
+def _by_id(rules: Iterable[R]) -> tuple[R, ...]:
+    return tuple(sorted(rules, key=attrgetter("id")))
 
 
 def _label(subnets: Iterable[Subnet]) -> int:

@@ -4,6 +4,8 @@ import ipaddress
 import re
 from ipaddress import IPv4Address, IPv4Network, IPv6Network
 
+from controller.model.acl import MAX_NUMBER
+
 LABEL = r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?"
 VPC_ID = rf"{LABEL}\.{LABEL}"
 GROUP = rf"{LABEL}(\.{LABEL}\.{LABEL})?"
@@ -12,6 +14,7 @@ CIDR = ADDRESS + r"/([0-9]|[12][0-9]|3[0-2])"
 REMOTE = CIDR + r"|[0-9A-Fa-f:]{2,39}/[0-9]{1,3}"  # IPv4 or IPv6
 PORTS = r"[0-9]{1,5}(-[0-9]{1,5})?"
 ICMP_TYPE = r"[0-9]{1,3}"
+ACL_NUMBER = r"[0-9]{1,5}"
 MAC = r"[0-9A-Fa-f]{2}(:[0-9A-Fa-f]{2}){5}"
 
 ONLY_IPV4 = "here it is IPv4; an instance has `ip6` for the other, a subnet `cidr6`"
@@ -125,6 +128,13 @@ def icmp_type(text: str) -> int:
     """The type of an ICMP message, RFC 792."""
     if not re.fullmatch(ICMP_TYPE, text) or int(text) > 0xFF:
         raise NotationError(f"{shown(text)} is not an ICMP type", "a number up to 255, as in 8 for an echo request")
+    return int(text)
+
+
+def acl_number(text: str) -> int:
+    """The number of a rule of a network ACL."""
+    if not re.fullmatch(ACL_NUMBER, text) or not 1 <= int(text) <= MAX_NUMBER:
+        raise NotationError(f"{shown(text)} is not the number of a rule", f"from 1 to {MAX_NUMBER}, as in 100")
     return int(text)
 
 

@@ -35,6 +35,17 @@ class Opening(Protocol):
     def icmp_type(self) -> int | None: ...
 
 
+class Kind(Protocol):
+    """What a rule says of the packets that it is about, beside their addresses."""
+
+    @property
+    def protocol(self) -> str: ...
+    @property
+    def ports(self) -> str | None: ...
+    @property
+    def icmp_type(self) -> int | None: ...
+
+
 class Admission:
     """The security groups of an intent."""
 
@@ -64,7 +75,7 @@ class Admission:
         if packet.ip_proto == PROTOCOLS[icmp] and packet.icmp_type not in REQUESTS[icmp]:
             return False
         return any(
-            _is_about(rule, packet) and self._covers(rule, _vpc(port), peer or "")
+            is_about(rule, packet) and self._covers(rule, _vpc(port), peer or "")
             for group in port.groups
             for rule in self._rules[group, direction]
         )
@@ -81,7 +92,8 @@ class Admission:
         return rule.cidr is None or (peer != "" and ip_address(peer) in ip_network(rule.cidr))
 
 
-def _is_about(rule: SecurityRule, packet: Opening) -> bool:
+def is_about(rule: Kind, packet: Opening) -> bool:
+    """Whether the packet is of the kind that a rule speaks of."""
     if rule.protocol == ANY:
         return True
     if packet.ip_proto != PROTOCOLS[rule.protocol]:

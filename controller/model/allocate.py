@@ -16,6 +16,7 @@ from ipaddress import IPv4Address, IPv4Network
 from itertools import chain
 from typing import TypeVar
 
+from controller.model.acl import AclRule, NetworkAcl
 from controller.model.addresses import gateway
 from controller.model.dual_stack import addresses6
 from controller.model.encapsulation import VNI_BITS
@@ -25,7 +26,7 @@ from controller.model.parts import Elsewhere
 from controller.model.peering import Peering
 from controller.model.problem import InvalidIntent, Path, Problem
 from controller.model.request import (
-    Request, WantedGroup, WantedInstance, WantedRoute, WantedRule, WantedSubnet, read_request,
+    Request, WantedAclRule, WantedGroup, WantedInstance, WantedRoute, WantedRule, WantedSubnet, read_request,
 )  # fmt: skip
 from controller.model.routing import Route, RouteTable
 from controller.model.security import ANY, DEFAULT, GROUPS_PER_VPC, OFF, SecurityGroup, SecurityRule
@@ -37,7 +38,7 @@ PORT_NAME = "eth0"
 MADE_MACS = 0x02_80_00_00_00_00  # locally administered, and apart from the fabric's 02:00 + IPv4 address
 MADE_MAC_BITS = 39
 ZONE_BITS = 16
-Thing = TypeVar("Thing", Tenant, Vpc, SecurityRule, RouteTable, Route, Peering)
+Thing = TypeVar("Thing", Tenant, Vpc, SecurityRule, RouteTable, Route, Peering, NetworkAcl, AclRule)
 
 
 def allocate(
@@ -89,6 +90,8 @@ def _as_said(request: Request) -> Intent:
         route_tables=_in_order(RouteTable(one.vpc, one.name) for one in request.route_tables),
         routes=_in_order(map(_route, request.routes)),
         peerings=_in_order(Peering(one.vpc, one.name, one.peer or "") for one in request.peerings),
+        network_acls=_in_order(NetworkAcl(one.vpc, one.name) for one in request.network_acls),
+        acl_rules=_in_order(map(_acl_rule, request.acl_rules)),
     )
 
 
@@ -143,6 +146,12 @@ def _rule(one: WantedRule) -> SecurityRule:
     return SecurityRule(one.group, one.name, one.direction, one.protocol or ANY, one.ports, one.icmp_type, *whom)
 
 
+def _acl_rule(one: WantedAclRule) -> AclRule:
+    assert one.number is not None and one.direction is not None and one.action is not None
+    which = one.protocol or ANY, one.ports, one.icmp_type, None if one.cidr is None else str(one.cidr)
+    return AclRule(one.acl, one.name, one.number, one.direction, one.action, *which)
+
+
 def _route(wanted: WantedRoute) -> Route:
     """A next hop is the port of the instance, whether there is such an instance or not."""
     hops = tuple(sorted(f"{wanted.vpc}.{name}.{PORT_NAME}" for name in wanted.next_hops or ()))
@@ -186,7 +195,9 @@ def _subnets(wanted: Sequence[WantedSubnet], present: Intent, taken: Set[int]) -
             used.add(vni)
         table = one.route_table and f"{one.vpc}.{one.route_table}"
         dual = (str(one.network6), str(gateway6(one.network6))) if one.network6 else (None, None)
-        result.append(Subnet(one.vpc, one.name, str(one.network), str(gateway(one.network)), vni, table, *dual))
+        acl = one.network_acl and f"{one.vpc}.{one.network_acl}"
+        addresses = str(one.network), str(gateway(one.network))
+        result.append(Subnet(one.vpc, one.name, *addresses, vni, table, dual[0], dual[1], acl))
     return tuple(result)
 
 

@@ -9,7 +9,7 @@ from controller.model.security import OFF, SecurityRule
 from controller.model.snapshot import Intent
 from controller.model.tenancy import Port, Subnet
 
-OPTIONAL = ("security_groups", "route_tables", "peerings")  # left out of a VPC that has none
+OPTIONAL = ("security_groups", "route_tables", "network_acls", "peerings")  # left out of a VPC that has none
 
 
 def document(intent: Intent) -> dict[str, Any]:
@@ -19,11 +19,7 @@ def document(intent: Intent) -> dict[str, Any]:
     for vpc in intent.vpcs:
         tenants[vpc.tenant]["vpcs"][vpc.name] = vpcs[vpc.id]
     for subnet in intent.subnets:
-        vpcs[subnet.vpc]["subnets"][subnet.name] = {"cidr": subnet.cidr}
-        if subnet.cidr6:
-            vpcs[subnet.vpc]["subnets"][subnet.name]["cidr6"] = subnet.cidr6
-        if subnet.route_table is not None:
-            vpcs[subnet.vpc]["subnets"][subnet.name]["route_table"] = subnet.route_table.rpartition(".")[2]
+        vpcs[subnet.vpc]["subnets"][subnet.name] = _subnet(subnet)
     groups: dict[str, Any] = {}
     for group in intent.security_groups:
         groups[group.id] = {"rules": {}, "established": group.established}
@@ -31,6 +27,7 @@ def document(intent: Intent) -> dict[str, Any]:
     for rule in intent.security_rules:
         groups[rule.group]["rules"][rule.name] = _rule(rule)
     _add_routing(vpcs, intent)
+    _add_acls(vpcs, intent)
     ports = {port.instance: port for port in intent.ports}
     subnets = {subnet.id: subnet for subnet in intent.subnets}
     for instance in intent.instances:
@@ -54,6 +51,12 @@ def document(intent: Intent) -> dict[str, Any]:
     return tenants
 
 
+def _subnet(subnet: Subnet) -> dict[str, str]:
+    named = {"route_table": subnet.route_table, "network_acl": subnet.network_acl}
+    said = {key: name.rpartition(".")[2] for key, name in named.items() if name is not None}
+    return {"cidr": subnet.cidr, **({"cidr6": subnet.cidr6} if subnet.cidr6 else {}), **said}
+
+
 def _chosen(port: Port, subnet: Subnet) -> dict[str, str]:
     """Its IPv6 address, if it does not follow from what else is said."""
     if port.address6 is None or subnet.cidr6 is None or port.address6 == from_mac(IPv6Network(subnet.cidr6), port.mac):
@@ -69,6 +72,18 @@ def _add_routing(vpcs: dict[str, Any], intent: Intent) -> None:
         tables[route.table]["routes"][route.name] = _route(route)
     for peering in intent.peerings:
         vpcs[peering.vpc]["peerings"][peering.name] = {"peer": peering.peer}
+
+
+def _add_acls(vpcs: dict[str, Any], intent: Intent) -> None:
+    acls: dict[str, Any] = {}
+    for acl in intent.network_acls:
+        acls[acl.id] = vpcs[acl.vpc]["network_acls"][acl.name] = {"rules": {}}
+    for rule in intent.acl_rules:
+        said = {key: getattr(rule, key) for key in _ACL_RULE}
+        acls[rule.acl]["rules"][rule.name] = {key: value for key, value in said.items() if value is not None}
+
+
+_ACL_RULE = ("number", "direction", "action", "protocol", "ports", "icmp_type", "cidr")
 
 
 def _route(route: Route) -> dict[str, Any]:

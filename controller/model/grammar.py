@@ -7,7 +7,7 @@ import difflib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from controller.model import addresses, ipv6, routing, security
+from controller.model import acl, addresses, ipv6, routing, security
 from controller.model.addresses import NotationError, shown
 from controller.model.problem import Path, Problem
 
@@ -72,6 +72,7 @@ SUBNET = Record(
         "cidr": Scalar("IPv4 network, unique within the VPC.", addresses.CIDR, addresses.cidr, "10.1.0.0/24"),
         "cidr6": Scalar("IPv6 network (/64), if it has IPv6, too.", ipv6.CIDR6, ipv6.cidr6, "fd00:1::/64"),
         "route_table": Scalar("Name of its route table; default: none.", addresses.LABEL, addresses.label, "edge"),
+        "network_acl": Scalar("Name of its network ACL; default: none.", addresses.LABEL, addresses.label, "guard"),
     },
     frozenset({"cidr"}),
 )
@@ -127,6 +128,21 @@ ROUTE_TABLE = Record(
     "Where the gateways of the subnets that name it send what is not for the VPC's own subnets.",
     {"routes": Names("Its routes by name.", ROUTE)},
 )
+ACL_RULE = Record(
+    "What becomes of packets of a kind that leave the subnet, or come into it. The lowest number decides.",
+    {
+        "number": Scalar("Its place among the others.", addresses.ACL_NUMBER, addresses.acl_number, "100", number=True),
+        "direction": choice("Which way the packets go", acl.FROM_SUBNET, acl.TO_SUBNET),
+        "action": choice("What becomes of them", acl.ALLOW, acl.DENY),
+        **{name: RULE.keys[name] for name in ("protocol", "ports", "icmp_type")},
+        "cidr": Scalar("Network of the other side.", addresses.REMOTE, addresses.remote, "10.1.0.0/24"),
+    },
+    frozenset({"number", "direction", "action"}),
+)
+NETWORK_ACL = Record(
+    "What may leave the subnets that name it, and come in; each packet by itself. What no rule is about is denied.",
+    {"rules": Names("Its rules by name.", ACL_RULE)},
+)
 PEERING = Record(
     "Consent to be peered with another VPC, which must consent, too. Then routes may lead there.",
     {"peer": Scalar("The other VPC: tenant and name.", addresses.VPC_ID, addresses.vpc_id, "blue.shop")},
@@ -138,6 +154,7 @@ VPC = Record(
         "subnets": Names("The VPC's subnets by name.", SUBNET),
         "security_groups": Names("Its security groups by name; without any, all of the VPC is open.", SECURITY_GROUP),
         "route_tables": Names("Its route tables by name.", ROUTE_TABLE),
+        "network_acls": Names("Its network ACLs by name.", NETWORK_ACL),
         "peerings": Names("With which VPCs it is peered, by names of its own.", PEERING),
         "instances": Names("Its instances by name.", INSTANCE),
     },

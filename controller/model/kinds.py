@@ -59,6 +59,8 @@ KINDS = (
     _tenants("peering", "peerings"),
     _tenants("route_table", "route_tables"),
     _tenants("route", "routes"),
+    _tenants("network_acl", "network_acls"),
+    _tenants("acl_rule", "acl_rules"),
     _tenants("subnet", "subnets"),
     _tenants("security_group", "security_groups"),
     _tenants("security_rule", "security_rules"),

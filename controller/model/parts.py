@@ -79,6 +79,10 @@ def _vpc_of_rule(rule: Any) -> str:
     return str(rule.group.rpartition(".")[0])
 
 
+def _vpc_of_acl_rule(rule: Any) -> str:
+    return str(rule.acl.rpartition(".")[0])
+
+
 def _vpc_of_route(route: Any) -> str:
     return str(route.table.rpartition(".")[0])
 
@@ -93,6 +97,8 @@ _MEMBERS: Mapping[str, Callable[[Any], str]] = {
     "route_tables": _vpc_of,
     "peerings": _vpc_of,
     "routes": _vpc_of_route,
+    "network_acls": _vpc_of,
+    "acl_rules": _vpc_of_acl_rule,
 }  # part of an intent -> the VPC that one of its members is in
 
 

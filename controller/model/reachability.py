@@ -1,14 +1,15 @@
 """The policy in a tenant's words: who receives a frame that an instance sends.
 
-This is the definition that flow tables and running labs are judged by, so it knows nothing of either. The policy:
-a subnet is one layer-2 network, and what is sent to its gateway's MAC is routed to any address of the VPC, or - IPv4 -
-as the subnet's route table says: to an instance, or to an address of a VPC with which both sides have agreed to be
-peered. Nothing else leaves a VPC. A port may send IPv4 and ARP, untagged, from its own MAC and its own address; from
-any, if the operator has allowed that. ARP is answered at the edge on behalf of the port or gateway that is asked for,
-and so are echo requests to a gateway. A port of a subnet with IPv6 may send that likewise, also from the link-local
-address of its MAC to what is link-local or multicast; of Neighbour Discovery it may solicit, which is answered at the
-edge. Where a VPC has security groups, the sender's and each receiver's must allow the connection that a packet opens;
-the verdict is on such packets.
+This is the definition that flow tables and running labs are judged by, so it knows nothing of either. The policy: a
+subnet is one layer-2 network, and what is sent to its gateway's MAC is routed to any address of the VPC, or - IPv4 - as
+the subnet's route table says: to an instance, or to an address of a VPC with which both sides have agreed to be peered.
+Nothing else leaves a VPC. A port may send IPv4 and ARP, untagged, from its own MAC and its own address; from any, if
+the operator has allowed that. ARP is answered at the edge on behalf of the port or gateway that is asked for, and so
+are echo requests to a gateway. A port of a subnet with IPv6 may send that likewise, also from the link-local address of
+its MAC to what is link-local or multicast; of Neighbour Discovery it may solicit, which is answered at the edge. Where
+a subnet has a network ACL, its rules judge each packet that leaves it through its gateway, and each that comes into it
+from another subnet. Where a VPC has security groups, the sender's and each receiver's must allow the connection that a
+packet opens; the verdict is on such packets.
 """
 
 from collections import defaultdict
@@ -18,6 +19,7 @@ from ipaddress import IPv6Address
 
 from controller.model.addresses import GATEWAY_MAC
 from controller.model.admission import ETH_IPV6, Admission
+from controller.model.crossing import Crossing
 from controller.model.forwarding import Forwarding, Way
 from controller.model.ipv6 import GATEWAY_LINK_LOCAL, NEARBY, UNSPECIFIED, link_local
 from controller.model.snapshot import Intent
@@ -28,7 +30,7 @@ ETH_ARP = 0x0806
 ARP_REQUEST = 1
 ICMP = 1  # ip_proto
 ICMPV6 = 58
-ECHO_REQUEST, ECHO_REQUEST6 = 8, 128  # icmp_type
+ECHO_REPLY, ECHO_REQUEST, ECHO_REQUEST6, ECHO_REPLY6 = 0, 8, 128, 129  # icmp_type
 ROUTER_ADVERTISEMENT, NEIGHBOUR_SOLICITATION, NEIGHBOUR_ADVERTISEMENT = 134, 135, 136
 DISCOVERY = range(133, 138)  # with router solicitation and redirect, RFC 4861
 ECHO_REQUESTS = {(ETH_IPV4, ICMP, ECHO_REQUEST), (ETH_IPV6, ICMPV6, ECHO_REQUEST6)}
@@ -96,6 +98,8 @@ class Reason(StrEnum):
     PROTOCOL = "protocol not allowed"
     NOT_ALLOWED_OUT = "not allowed by the sender's security groups"
     NOT_ALLOWED_IN = "not allowed by the receiver's security groups"
+    ACL_OUT = "not let out by the subnet's network acl"
+    ACL_IN = "not let in by the subnet's network acl"
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +125,7 @@ class Reachability:
 
     def __init__(self, intent: Intent) -> None:
         self._admission = Admission(intent)
+        self._crossing = Crossing(intent)
         self._forwarding = Forwarding(intent)
         self._ports = {port.id: port for port in intent.ports}
         self._members: dict[str, list[Port]] = defaultdict(list)
@@ -130,11 +135,9 @@ class Reachability:
         self._by_address = {(port.subnet, port.address): port for port in intent.ports}
         self._in_vpc = {(_vpc(port), port.address): port for port in intent.ports}
         self._gateways = {(subnet.vpc, subnet.gateway): subnet.id for subnet in intent.subnets}
-        for port in intent.ports:
-            if port.address6 is not None:
-                self._in_vpc[_vpc(port), port.address6] = port
-                self._by_address[port.subnet, port.address6] = port
-                self._by_address[port.subnet, link_local(port.mac)] = port
+        for port in (port for port in intent.ports if port.address6 is not None):
+            self._in_vpc[_vpc(port), port.address6 or ""] = port
+            self._by_address |= {(port.subnet, one): port for one in (port.address6 or "", link_local(port.mac))}
         self._gateways |= {(one.vpc, one.gateway6): one.id for one in intent.subnets if one.gateway6 is not None}
 
     def verdict(self, packet: Packet) -> Verdict:
@@ -154,9 +157,12 @@ class Reachability:
             return self._ipv6(sender, packet)
         return _dropped(Reason.PROTOCOL)
 
-    def returns(self, source: Port, target: Port) -> bool:
-        """Whether what the target sends to the source's address goes to the source, if it has a machine there."""
-        return source.subnet == target.subnet or self._forwarding.way(target.subnet, source.address).vpc == _vpc(source)
+    def returns(self, packet: Packet, source: Port, target: Port) -> bool:
+        """Whether the target's answer to a packet goes to the source, if it has a machine there."""
+        if source.subnet == target.subnet:
+            return True
+        led = self._forwarding.way(target.subnet, source.address).vpc == _vpc(source)
+        return led and self._crossing.lets_through(target.subnet, source.subnet, _answer(packet))
 
     def _arp(self, sender: Port, packet: Packet) -> Verdict:
         """Requests are answered whatever their Ethernet destination is: hosts refresh a neighbour by unicast ARP."""
@@ -208,10 +214,23 @@ class Reachability:
         found = self._forwarded(sender, packet)
         if (found.receivers or found.answer_mac) and not self._admission.may_send(sender, packet):
             return _dropped(Reason.NOT_ALLOWED_OUT)
+        if packet.eth_dst == GATEWAY_MAC:
+            found = self._crossed(sender, packet, found)
         taking = {name for name in found.receivers if self._admission.may_receive(self._ports[name], packet)}
         if found.receivers and not taking:
             return _dropped(Reason.NOT_ALLOWED_IN)
         return replace(found, receivers=frozenset(taking))
+
+    def _crossed(self, sender: Port, packet: Packet, found: Verdict) -> Verdict:
+        """What the network ACLs of the subnets leave of what the gateway does."""
+        if (found.receivers or found.answer_mac) and not self._crossing.may_leave(sender.subnet, packet):
+            return _dropped(Reason.ACL_OUT)
+        homes = {name: self._ports[name].subnet for name in found.receivers}
+        crossed = {one for one in homes.values() if one != sender.subnet and not self._crossing.may_enter(one, packet)}
+        entering = {name for name, subnet in homes.items() if subnet not in crossed}
+        if found.receivers and not entering:
+            return _dropped(Reason.ACL_IN)
+        return replace(found, receivers=frozenset(entering))
 
     def _forwarded(self, sender: Port, packet: Packet) -> Verdict:
         """Where the packet goes if all security groups allow it."""
@@ -233,7 +252,7 @@ class Reachability:
             return self._to_address(sender, packet, _vpc(sender))
         way = self._forwarding.way(sender.subnet, packet.ip_dst or "")
         if way.vpc is None:
-            return self._to_next_hop(sender, packet, way)
+            return _handed_on(sender, packet, way)
         return replace(self._to_address(sender, packet, way.vpc), route=way.route)
 
     def _to_address(self, sender: Port, packet: Packet, vpc: str) -> Verdict:
@@ -251,18 +270,6 @@ class Reachability:
             return _dropped(Reason.TTL_EXPIRED)
         reason = Reason.ROUTED if vpc == _vpc(sender) else Reason.PEERED
         return Verdict(frozenset({receiver.id}), None, reason)
-
-    @staticmethod
-    def _to_next_hop(sender: Port, packet: Packet, way: Way) -> Verdict:
-        """A hop is handed the packet whatever its address is, but nobody gets what it sent itself."""
-        if not way.hops:
-            return replace(_dropped(Reason.BLACKHOLE), route=way.route)
-        others = frozenset(way.hops) - {sender.id}
-        if not others:
-            return replace(_dropped(Reason.TO_ITSELF), route=way.route)
-        if _expires(packet):
-            return _dropped(Reason.TTL_EXPIRED)
-        return Verdict(others, None, Reason.NEXT_HOP, way.route, len(way.hops) if len(way.hops) > 1 else 0)
 
 
 def may_reach(intent: Intent, packet: Packet) -> Verdict:
@@ -288,9 +295,28 @@ def _vpc(port: Port) -> str:
     return port.subnet.rpartition(".")[0]
 
 
+def _answer(packet: Packet) -> Packet:
+    """What a machine says to a packet."""
+    reply = {ECHO_REQUEST: ECHO_REPLY, ECHO_REQUEST6: ECHO_REPLY6}.get(packet.icmp_type or 0, packet.icmp_type)
+    turned = replace(packet, ip_src=packet.ip_dst, ip_dst=packet.ip_src, icmp_type=reply)
+    return replace(turned, l4_src=packet.l4_dst, l4_dst=packet.l4_src)
+
+
 def _expires(packet: Packet) -> bool:
     return (DEFAULT_TTL if packet.ip_ttl is None else packet.ip_ttl) <= 1
 
 
 def _dropped(reason: Reason) -> Verdict:
     return Verdict(frozenset(), None, reason)
+
+
+def _handed_on(sender: Port, packet: Packet, way: Way) -> Verdict:
+    """A hop is handed the packet whatever its address is, but nobody gets what it sent itself."""
+    if not way.hops:
+        return replace(_dropped(Reason.BLACKHOLE), route=way.route)
+    others = frozenset(way.hops) - {sender.id}
+    if not others:
+        return replace(_dropped(Reason.TO_ITSELF), route=way.route)
+    if _expires(packet):
+        return _dropped(Reason.TTL_EXPIRED)
+    return Verdict(others, None, Reason.NEXT_HOP, way.route, len(way.hops) if len(way.hops) > 1 else 0)

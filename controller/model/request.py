@@ -1,6 +1,6 @@
 """What the user asked for, read from plain data into flat, typed records that may leave things open (None)."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
 from typing import Any, cast
@@ -23,6 +23,7 @@ class WantedSubnet:
     path: Path
     network6: IPv6Network | None = None
     dual: bool = False
+    network_acl: str | None = None
 
     @property
     def id(self) -> str:
@@ -87,7 +88,9 @@ class WantedRule:
 
 
 @dataclass(frozen=True, slots=True)
-class WantedRouteTable:
+class WantedList:
+    """Something of which no more is said than what is in it: a route table, a network ACL."""
+
     vpc: str
     name: str
     path: Path
@@ -116,6 +119,22 @@ class WantedRoute:
 
 
 @dataclass(frozen=True, slots=True)
+class WantedAclRule:
+    """A rule of the network ACL with the id `acl`. None means: not given (or bad)."""
+
+    acl: str
+    name: str
+    number: int | None
+    direction: str | None
+    action: str | None
+    protocol: str | None
+    ports: str | None
+    icmp_type: int | None
+    cidr: IPv4Network | IPv6Network | None
+    path: Path
+
+
+@dataclass(frozen=True, slots=True)
 class WantedPeering:
     """`peer` is the id of the other VPC, None where it was missing or bad."""
 
@@ -140,9 +159,11 @@ class Request:
     instances: tuple[WantedInstance, ...]
     groups: tuple[WantedGroup, ...] = ()
     rules: tuple[WantedRule, ...] = ()
-    route_tables: tuple[WantedRouteTable, ...] = ()
+    route_tables: tuple[WantedList, ...] = ()
     routes: tuple[WantedRoute, ...] = ()
     peerings: tuple[WantedPeering, ...] = ()
+    network_acls: tuple[WantedList, ...] = ()
+    acl_rules: tuple[WantedAclRule, ...] = ()
 
 
 def read_request(tenants: object) -> tuple[Request, list[Problem]]:
@@ -154,15 +175,15 @@ def read_request(tenants: object) -> tuple[Request, list[Problem]]:
     instances: list[WantedInstance] = []
     groups: list[WantedGroup] = []
     rules: list[WantedRule] = []
-    tables: list[WantedRouteTable] = []
+    tables: list[WantedList] = []
     routes: list[WantedRoute] = []
     for tenant, name, vpc in vpcs:
         path = (*ROOT, tenant, "vpcs", name)
         for subnet, body in vpc.get("subnets", {}).items():
             place = (*path, "subnets", subnet)
             dual = body.get("cidr6"), "cidr6" in body
-            table = body.get("route_table")
-            subnets.append(WantedSubnet(f"{tenant}.{name}", subnet, body.get("cidr"), table, place, *dual))
+            table, acl = body.get("route_table"), body.get("network_acl")
+            subnets.append(WantedSubnet(f"{tenant}.{name}", subnet, body.get("cidr"), table, place, *dual, acl))
         for instance, body in vpc.get("instances", {}).items():
             place = (*path, "instances", instance)
             given = {key: body.get(key) for key in ("subnet", "ip", "ip6", "mac", "server", "anti_spoofing")}
@@ -181,7 +202,8 @@ def read_request(tenants: object) -> tuple[Request, list[Problem]]:
     )
     pairs = tuple((tenant, name) for tenant, name, _ in vpcs)
     security, routing = (tuple(groups), tuple(rules)), (tuple(tables), tuple(routes))
-    return Request(tuple(tree), pairs, tuple(subnets), tuple(instances), *security, *routing, peerings), problems
+    acls = tuple(_network_acls(vpcs)), tuple(_acl_rules(vpcs))
+    return Request(tuple(tree), pairs, tuple(subnets), tuple(instances), *security, *routing, peerings, *acls), problems
 
 
 # As in the clouds: members of the default group reach one another, and may open connections to anybody.
@@ -215,11 +237,11 @@ def _peers(said: dict[str, Any]) -> dict[str, Any]:
 TARGETS = ("next_hops", "peering", "target")  # keys of a route that say where it leads
 
 
-def _route_tables(vpc: str, given: dict[str, Any], path: Path) -> Iterator[tuple[WantedRouteTable, list[WantedRoute]]]:
+def _route_tables(vpc: str, given: dict[str, Any], path: Path) -> Iterator[tuple[WantedList, list[WantedRoute]]]:
     """Every route table with its routes."""
     for name, body in given.items():
         place = (*path, "route_tables", name)
-        table = WantedRouteTable(vpc, name, place)
+        table = WantedList(vpc, name, place)
         yield table, [
             WantedRoute(
                 table.id, route, said.get("destination"),
@@ -228,3 +250,21 @@ def _route_tables(vpc: str, given: dict[str, Any], path: Path) -> Iterator[tuple
             )
             for route, said in body.get("routes", {}).items()
         ]  # fmt: skip
+
+
+_Vpc = tuple[str, str, dict[str, Any]]  # tenant, name, what is said of it
+
+
+def _network_acls(vpcs: Iterable[_Vpc]) -> Iterator[WantedList]:
+    for tenant, vpc, said in vpcs:
+        for name in said.get("network_acls", {}):
+            yield WantedList(f"{tenant}.{vpc}", name, (*ROOT, tenant, "vpcs", vpc, "network_acls", name))
+
+
+def _acl_rules(vpcs: Sequence[_Vpc]) -> Iterator[WantedAclRule]:
+    keys = ("number", "direction", "action", "protocol", "ports", "icmp_type", "cidr")
+    said = {f"{tenant}.{vpc}": body.get("network_acls", {}) for tenant, vpc, body in vpcs}
+    for acl in _network_acls(vpcs):
+        for name, rule in said[acl.vpc][acl.name].get("rules", {}).items():
+            path = (*acl.path, "rules", name)
+            yield WantedAclRule(acl.id, name, path=path, **{key: rule.get(key) for key in keys})

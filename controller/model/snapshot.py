@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from controller.model.acl import AclRule, NetworkAcl
 from controller.model.fabric import Fabric
 from controller.model.peering import Peering
 from controller.model.placement import Chassis
@@ -24,6 +25,8 @@ class Intent:
     route_tables: tuple[RouteTable, ...] = ()
     routes: tuple[Route, ...] = ()
     peerings: tuple[Peering, ...] = ()
+    network_acls: tuple[NetworkAcl, ...] = ()
+    acl_rules: tuple[AclRule, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

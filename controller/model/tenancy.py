@@ -25,8 +25,8 @@ class Vpc:
 @dataclass(frozen=True, slots=True, order=True)
 class Subnet:
     """A broadcast domain of a VPC. `vni` (24 bits) is its name on the wire; `gateway` is the first usable address;
-    every chassis answers for it and routes what is sent to it, by the route table with the id `route_table` if any. One
-    with `cidr6` (a /64) has IPv6, too."""
+    every chassis answers for it and routes what is sent to it, by the route table with the id `route_table` if any, and
+    as far as the network ACL with the id `network_acl` allows. One with `cidr6` (a /64) has IPv6, too."""
 
     vpc: str
     name: str
@@ -36,6 +36,7 @@ class Subnet:
     route_table: str | None = None
     cidr6: str | None = None
     gateway6: str | None = None
+    network_acl: str | None = None
 
     @property
     def id(self) -> str:

@@ -15,10 +15,11 @@ from controller.model.grammar import choose
 from controller.model.parts import Elsewhere
 from controller.model.problem import Problem
 from controller.model.request import (
-    ROOT, Request, WantedInstance, WantedPeering, WantedRouteTable, WantedSubnet, read_request,
+    ROOT, Request, WantedInstance, WantedList, WantedPeering, WantedSubnet, read_request,
 )  # fmt: skip
 from controller.model.snapshot import Intent
 from controller.model.tenancy import Port
+from controller.model.validate_acls import check_acls
 from controller.model.validate_peering import check_peering
 from controller.model.validate_routing import check_routing
 from controller.model.validate_security import check_security
@@ -62,6 +63,7 @@ def check_request(
         *check_security(request),
         *check_routing(request),
         *check_peering(request, elsewhere),
+        *check_acls(request),
         *(() if servers is None else _unknown_servers(request, servers)),
     ]
 
@@ -107,9 +109,9 @@ def _networks(request: Request) -> Iterator[tuple[IPv4Network, WantedSubnet]]:
 def _names_taken(request: Request) -> Iterator[Problem]:
     """Ids are joined names, so no two things of one VPC can have the same."""
     owners = {group.id: "security group" for group in request.groups}
-    kinds: tuple[tuple[str, Sequence[WantedRouteTable | WantedPeering | WantedSubnet | WantedInstance]], ...] = (
-        ("route table", request.route_tables), ("peering", request.peerings), ("subnet", request.subnets),
-        ("instance", request.instances),
+    kinds: tuple[tuple[str, Sequence[WantedList | WantedPeering | WantedSubnet | WantedInstance]], ...] = (
+        ("route table", request.route_tables), ("network ACL", request.network_acls), ("peering", request.peerings),
+        ("subnet", request.subnets), ("instance", request.instances),
     )  # fmt: skip
     for kind, things in kinds:
         for one in things:

@@ -4,29 +4,34 @@ A target need not be there: instances, peerings and routes come and go in any or
 shows that.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from ipaddress import IPv4Network
 
 from controller.model.addresses import shown
 from controller.model.grammar import choose
 from controller.model.problem import Problem
-from controller.model.request import Request, WantedRoute
+from controller.model.request import Request, WantedList, WantedRoute
 from controller.model.routing import BLACKHOLE, NEXT_HOPS_PER_ROUTE
 
 
 def check_routing(request: Request) -> Iterator[Problem]:
     """Every problem with route tables."""
-    known: dict[str, list[str]] = {}
-    for table in request.route_tables:
-        known.setdefault(table.vpc, []).append(table.name)
-    for subnet in request.subnets:
-        names = known.get(subnet.vpc, [])
-        if subnet.route_table is not None and subnet.route_table not in names:
-            message = f"there is no route table {shown(subnet.route_table)} in VPC {shown(subnet.vpc)}"
-            yield Problem((*subnet.path, "route_table"), message, choose(subnet.route_table, names))
+    yield from unknown_lists(request, "route_table", "route table", request.route_tables)
     for route in request.routes:
         yield from _targets(route)
     yield from _doubles(request)
+
+
+def unknown_lists(request: Request, key: str, what: str, there: Iterable[WantedList]) -> Iterator[Problem]:
+    """Subnets that name, by the key, something that is not there."""
+    known: dict[str, list[str]] = {}
+    for one in there:
+        known.setdefault(one.vpc, []).append(one.name)
+    for subnet in request.subnets:
+        names, named = known.get(subnet.vpc, []), getattr(subnet, key)
+        if named is not None and named not in names:
+            message = f"there is no {what} {shown(named)} in VPC {shown(subnet.vpc)}"
+            yield Problem((*subnet.path, key), message, choose(named, names))
 
 
 def _targets(route: WantedRoute) -> Iterator[Problem]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from controller.model.addresses import shown
 from controller.model.grammar import choose
 from controller.model.problem import Problem
-from controller.model.request import Request, WantedRule
+from controller.model.request import Request, WantedAclRule, WantedRule
 from controller.model.security import GROUPS_PER_VPC, ICMP, ICMPV6, TCP, UDP
 
 
@@ -17,7 +17,9 @@ def check_security(request: Request) -> Iterator[Problem]:
         known.setdefault(group.vpc, []).append(group.name)
     yield from _too_many(request)
     for rule in request.rules:
-        yield from _senseless(rule)
+        yield from senseless(rule)
+        if rule.cidr is not None and (rule.peers or rule.across) is not None:
+            yield Problem((*rule.path, "peers"), "there is `cidr` too", "make two rules: each has one kind of peers")
         if rule.peers is not None and rule.peers not in known[rule.vpc]:
             message = f"there is no security group {shown(rule.peers)} in VPC {shown(rule.vpc)}"
             yield Problem((*rule.path, "peers"), message, choose(rule.peers, known[rule.vpc]))
@@ -40,7 +42,8 @@ def _too_many(request: Request) -> Iterator[Problem]:
             yield Problem(group.path[:-1], message, f"{GROUPS_PER_VPC} at most")
 
 
-def _senseless(rule: WantedRule) -> Iterator[Problem]:
+def senseless(rule: WantedRule | WantedAclRule) -> Iterator[Problem]:
+    """What a rule says that does not go together."""
     if rule.ports is not None and rule.protocol not in (TCP, UDP):
         yield Problem((*rule.path, "ports"), "only TCP and UDP have ports", "say `protocol: tcp` or `protocol: udp`")
     if rule.icmp_type is not None and rule.protocol not in (ICMP, ICMPV6):
@@ -49,5 +52,3 @@ def _senseless(rule: WantedRule) -> Iterator[Problem]:
     if rule.cidr is not None and version is not None and rule.cidr.version != version:
         message = f"{rule.cidr} is IPv{rule.cidr.version}, and {rule.protocol} is not"
         yield Problem((*rule.path, "cidr"), message, "`icmp` goes with IPv4, `icmpv6` with IPv6")
-    if rule.cidr is not None and (rule.peers or rule.across) is not None:
-        yield Problem((*rule.path, "peers"), "there is `cidr` too", "make two rules: each has one kind of peers")

@@ -4,7 +4,9 @@ write and go to. Read the two pipelines below from top to bottom to know the lif
 
 from dataclasses import dataclass
 
-from controller.pipeline.fields import NETWORK, NEXT_HOP, OWN_GROUPS, PEER_GROUPS, RECEIVER, SLOT, VPC, ZONE, Field
+from controller.pipeline.fields import (
+    ENTERED, NETWORK, NEXT_HOP, OWN_GROUPS, PEER_GROUPS, RECEIVER, SLOT, VPC, ZONE, Field,
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +67,7 @@ class Pipeline:
 
 
 MISS = Band("miss", 0)
+MAX_NUMBER = 32766  # of a rule of a network ACL
 ARP_REPLY = ("eth_dst", "eth_src", "arp_op", "arp_tha", "arp_sha", "arp_tpa", "arp_spa")
 
 # A solicitation is made an advertisement in two steps: only then is there an option for the target's MAC to write.
@@ -123,7 +126,7 @@ FROM_PORT = Table(
     "Looks up the connection of what a port with security groups sends, in the port's own conntrack zone.",
     matches=("in_port", "eth_type"),
     bands=(Band("port", 100), MISS),
-    writes=(*_OWN, ZONE.name), next=("from_peer", "gateway"), miss="gateway",
+    writes=(*_OWN, ZONE.name), next=("from_peer", "from_subnet"), miss="from_subnet",
 )
 FROM_PEER = Table(
     "from_peer", 4, "peers",
@@ -145,49 +148,67 @@ FROM_COMMIT = Table(
     "first was not allowed stays behind.",
     matches=(VPC.name, "ct_state", "eth_type", "ip_frag"),
     bands=(Band("fragment", 200), Band("new", 100), MISS),
+    next=("from_subnet",), miss="from_subnet",
+)
+_ACL = ("eth_type", "ip_proto", "tcp_dst", "udp_dst", "icmp_type", "icmpv6_type")
+_ACL_BANDS = Band("numbered", 100, MAX_NUMBER), Band("rest", 50), MISS
+FROM_SUBNET = Table(
+    "from_subnet", 7, "network_acls",
+    "What the network ACL of a subnet allows goes on of what is sent to its gateway for other subnets. The rule with "
+    "the lowest number has the highest priority.",
+    matches=(NETWORK.name, "eth_dst", *_ACL, "ip_dst", "ipv6_dst"),
+    bands=(Band("inside", 100 + MAX_NUMBER), *_ACL_BANDS),
     next=("gateway",), miss="gateway",
 )
 GATEWAY = Table(
-    "gateway", 7, "gateway",
+    "gateway", 8, "gateway",
     "The gateway of a subnet: what is sent to its MAC goes on in the subnet of the same VPC that has the address, or "
     "as the longest prefix in the subnet's route table says. Everything else stays in its network.",
     matches=(NETWORK.name, "eth_dst", "eth_type", "ip_dst", "ipv6_dst"),
     bands=(Band("prefix", 100, 129), MISS),
-    writes=(NETWORK.name, SLOT.name), next=("next_hop", "peered", "neighbour", "forward"), miss="forward",
+    writes=(NETWORK.name, ENTERED.name, SLOT.name), next=("next_hop", "peered", "neighbour", "forward"),
+    miss="forward",
 )
 NEXT_HOP_INSTANCE = Table(
-    "next_hop", 8, "next_hop",
+    "next_hop", 9, "next_hop",
     "Where a route leads to instances: on in the network of the one that the slot is given to, to its MAC, with the "
     "gateway's own MAC as source and one less TTL.",
     matches=(NETWORK.name, SLOT.name, "eth_type", "ip_dst"),
     bands=(Band("prefix", 100, 33), MISS),
-    writes=(NETWORK.name, "eth_dst", "eth_src"), next=("forward",),
+    writes=(NETWORK.name, ENTERED.name, "eth_dst", "eth_src"), next=("to_subnet",),
 )
 PEERED = Table(
-    "peered", 9, "peered",
+    "peered", 10, "peered",
     "Where a route leads across a peering: on in the subnet of the other VPC that has the address.",
     matches=(NETWORK.name, "eth_type", "ip_dst"),
     bands=(Band("prefix", 100), MISS),
-    writes=(NETWORK.name,), next=("neighbour",),
+    writes=(NETWORK.name, ENTERED.name), next=("neighbour",),
 )
 NEIGHBOUR = Table(
-    "neighbour", 10, "neighbour",
+    "neighbour", 11, "neighbour",
     "The last step of routing: the MAC of the address, the gateway's own MAC as source, one less TTL. Answers echo "
     "requests to the gateway itself, and finishes and sends Neighbour Advertisements.",
     matches=(NETWORK.name, "eth_type", "ip_dst", "ipv6_dst", "ip_proto", "icmp_type", "icmpv6_type"),
     bands=(Band("advertisement", 300), Band("own_address", 200), Band("address", 100), MISS),
     writes=("eth_dst", "eth_src", "ip_dst", "ip_src", "ipv6_dst", "ipv6_src", "icmp_type", "icmpv6_type", "nd_tll"),
-    next=("forward",), emits=True,
+    next=("to_subnet",), emits=True,
+)
+TO_SUBNET = Table(
+    "to_subnet", 12, "network_acls",
+    "What the network ACL of a subnet allows goes on of what a gateway has sent into it from another one.",
+    matches=(NETWORK.name, ENTERED.name, *_ACL, "ip_src", "ipv6_src"),
+    bands=_ACL_BANDS,
+    next=("forward",), miss="forward",
 )
 FORWARD = Table(
-    "forward", 11, "forward",
+    "forward", 13, "forward",
     "Sends unicast to the one VTEP that has the MAC, multicast to the VTEPs with members; the rest is local.",
     matches=(NETWORK.name, "eth_dst"),
     bands=(Band("unicast", 200), Band("multicast", 100), MISS),
     writes=("tun_id", "tun_dst"), next=("deliver",), miss="deliver", emits=True,
 )
 DELIVER = Table(
-    "deliver", 12, "deliver",
+    "deliver", 14, "deliver",
     "Hands the packet to the local port with that MAC, multicast to every local member but the sender. If the port has "
     "security groups, the connection is looked up in the port's own conntrack zone first.",
     matches=(NETWORK.name, "eth_dst", "eth_type"),
@@ -195,31 +216,31 @@ DELIVER = Table(
     writes=(*_OWN, *_PEERS, ZONE.name, RECEIVER.name), next=("to_peer",), emits=True,
 )
 TO_PEER = Table(
-    "to_peer", 13, "peers",
+    "to_peer", 15, "peers",
     "The groups of whom the packet is from.",
     matches=(VPC.name, "eth_type", "ip_src", "ipv6_src"),
     bands=(Band("address", 100), MISS),
     writes=_PEERS, next=("to_rules",), miss="to_rules",
 )
 TO_RULES = Table(
-    "to_rules", 14, "security_rules",
+    "to_rules", 16, "security_rules",
     "What one of the receiver's groups allows goes on: connections opened to it, and answers in those that it opened.",
     matches=(*_RULES, "ip_src", "ipv6_src"),
     bands=_RULE_BANDS,
     next=("to_commit",),
 )
 TO_COMMIT = Table(
-    "to_commit", 15, "connections",
+    "to_commit", 17, "connections",
     "Remembers a new connection in the receiver's zone, and hands the packet to the receiver; fragments as above.",
     matches=(VPC.name, "ct_state", "eth_type", "ip_frag"),
     bands=(Band("fragment", 200), Band("new", 100), Band("known", 50), MISS),
     emits=True,
 )
 OVERLAY = Pipeline(
-    "overlay", "br-int of every chassis", (NETWORK, SLOT, VPC, *OWN_GROUPS, *PEER_GROUPS, ZONE, RECEIVER),
+    "overlay", "br-int of every chassis", (NETWORK, ENTERED, SLOT, VPC, *OWN_GROUPS, *PEER_GROUPS, ZONE, RECEIVER),
     (
-        CLASSIFY, PORT_SECURITY, RESOLVE, FROM_PORT, FROM_PEER, FROM_RULES, FROM_COMMIT, GATEWAY,
-        NEXT_HOP_INSTANCE, PEERED, NEIGHBOUR, FORWARD, DELIVER, TO_PEER, TO_RULES, TO_COMMIT,
+        CLASSIFY, PORT_SECURITY, RESOLVE, FROM_PORT, FROM_PEER, FROM_RULES, FROM_COMMIT, FROM_SUBNET, GATEWAY,
+        NEXT_HOP_INSTANCE, PEERED, NEIGHBOUR, TO_SUBNET, FORWARD, DELIVER, TO_PEER, TO_RULES, TO_COMMIT,
     ),
 )  # fmt: skip
 

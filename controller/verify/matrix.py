@@ -1,6 +1,6 @@
 """The expected matrix: for every ordered pair of ports and every kind of probe, a frame and the policy's verdict on it.
-What no port may send at all is tried by every port on one other, the next, and every rule of a security group and every
-route by packets at its edges.
+What no port may send at all is tried by every port on one other, the next, and every rule of a security group or a
+network ACL and every route by packets at its edges.
 
 Each frame is aimed at the target as well as the sender can: with the target's address, and with its MAC in the sender's
 own subnet or through the gateway elsewhere, also where these mean something else, or nothing, in the sender's VPC. The
@@ -20,6 +20,7 @@ from controller.model.reachability import (
 )  # fmt: skip
 from controller.model.snapshot import Intent
 from controller.model.tenancy import Port
+from controller.verify.acls import shots_of_acls
 from controller.verify.frames import (
     BROADCAST_MAC, SOURCE_PORT, UDP, UDP_PORT, arp, echo, echo6, ipv4, ipv6, solicitation,
 )  # fmt: skip
@@ -70,6 +71,7 @@ class Kind(StrEnum):
     ND_ADVERTISEMENT = "nd-advertisement"
     ROUTER_ADVERTISEMENT = "router-advertisement"
     ROUTE = "route"
+    ACL = "network-acl"
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +93,7 @@ class Inner:
 class Probe:
     """`source` sends `packet` at `target` (port ids); `expect` must happen, and nothing else. `inner` is the payload
     of a forged VXLAN packet. `one_way`: answers go elsewhere, as a route or the source that is claimed
-    leads them."""
+    leads them, or are denied by a network ACL."""
 
     kind: Kind
     source: str
@@ -140,7 +142,8 @@ def matrix(intent: Intent, vteps: Mapping[str, str]) -> list[Probe]:
     )
     rules = (probes.of(Kind.RULE, *shot) for shot in shots_of_rules(intent))
     routes = (probes.of(Kind.ROUTE, *shot) for shot in shots_of_routes(intent))
-    return [*honest, *lies, *rules, *routes]
+    acls = (probes.of(Kind.ACL, *shot) for shot in shots_of_acls(intent))
+    return [*honest, *lies, *rules, *routes, *acls]
 
 
 class _Probes:
@@ -154,7 +157,7 @@ class _Probes:
         verdict = self._policy.verdict(packet)
         claimed = packet.ip_src not in (None, source.address)
         receivers = (self._ports[name] for name in verdict.receivers)
-        one_way = any(claimed or not self._policy.returns(source, receiver) for receiver in receivers)
+        one_way = any(claimed or not self._policy.returns(packet, source, receiver) for receiver in receivers)
         return Probe(kind, source.id, target.id, packet, verdict, inner, one_way)
 
 

@@ -6,6 +6,7 @@ The verdict on each is the policy's: another rule may allow what this one does n
 from collections.abc import Iterator
 from ipaddress import ip_address, ip_network
 
+from controller.model.acl import AclRule
 from controller.model.reachability import DISCOVERY, ECHO_REQUEST, ECHO_REQUEST6, Packet
 from controller.model.security import ICMP, ICMPV6, PROTOCOLS, TO_PORT, SecurityRule, port_range
 from controller.model.snapshot import Intent
@@ -48,11 +49,11 @@ def _is_peer(rule: SecurityRule, port: Port) -> bool:
 def _both(rule: SecurityRule, member: Port, peer: Port, edges: bool) -> Iterator[Shot]:
     """In IPv4 and IPv6, as far as both have it; a rule about one version must not let the other in."""
     source, target = (peer, member) if rule.direction == TO_PORT else (member, peer)
-    for packet in _packets(rule, source, target, edges):
+    for packet in packets_of(rule, source, target, edges):
         yield source, target, packet
 
 
-def _packets(rule: SecurityRule, source: Port, target: Port, edges: bool) -> Iterator[Packet]:
+def packets_of(rule: SecurityRule | AclRule, source: Port, target: Port, edges: bool) -> Iterator[Packet]:
     """One that the rule speaks of; with `edges` also the last such, and those on either side. No program has port 0."""
     makers = [ipv4, *([ipv6] if source.address6 and target.address6 else [])]
     protocol = PROTOCOLS.get(rule.protocol)

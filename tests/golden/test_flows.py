@@ -14,7 +14,7 @@ from controller.flows.text import flows_text
 from controller.model.security import SecurityGroup, SecurityRule
 from controller.model.snapshot import Intent
 from worlds import (
-    CHASSIS, apart, dual_stack, intent_of, plug_all, snapshot, two_tenants, with_peering, with_routes,
+    CHASSIS, apart, dual_stack, intent_of, plug_all, snapshot, two_tenants, with_acl, with_peering, with_routes,
 )  # fmt: skip
 
 
@@ -33,7 +33,10 @@ def guarded() -> Intent:
 
 GOLDEN = {"two-tenants": two_tenants(), "dual-stack": dual_stack(intent_of([("red", 1, [0, 1])])), "guarded": guarded()}
 WHOLE = ("two-tenants",)  # of the others one server tells all
-ADDED = {  # what routes add, and what a peering adds, where addresses differ
+
+
+ADDED = {  # what routes add, what a peering adds where addresses differ, what a network ACL adds
+    "acl": (with_acl(dual_stack(two_tenants())), dual_stack(two_tenants())),
     "routes": (with_routes(two_tenants()), two_tenants()),
     "peering": (with_peering(two_tenants()), apart(two_tenants())),
 }

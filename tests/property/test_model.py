@@ -150,7 +150,7 @@ def _packets(intent: Intent) -> st.SearchStrategy[Packet]:
     first = [port.address for port in intent.ports] + [subnet.gateway for subnet in intent.subnets] + ["10.9.9.9"]
     second = [port.address6 for port in intent.ports] + [subnet.gateway6 for subnet in intent.subnets]
     near = [link_local(port.mac) for port in intent.ports] + [GATEWAY_LINK_LOCAL, "ff02::1"]
-    addresses = st.none() | st.sampled_from(first) | st.sampled_from([*second, *near])
+    ends = {0x86DD: st.none() | st.sampled_from([*second, *near]), ETH_IPV4: st.none() | st.sampled_from(first)}
 
     def honest(packet: Packet) -> Packet:
         port = next(port for port in intent.ports if port.id == packet.port)
@@ -161,26 +161,30 @@ def _packets(intent: Intent) -> st.SearchStrategy[Packet]:
             icmp_type=packet.icmp_type, ip_ttl=packet.ip_ttl, nd_target=packet.nd_target, nd_sll=port.mac,
         )  # fmt: skip
 
-    any_packet = st.builds(
-        Packet,
-        port=st.sampled_from([port.id for port in intent.ports]),
-        eth_src=macs,
-        eth_dst=macs,
-        eth_type=st.sampled_from([ETH_IPV4, ETH_ARP, 0x86DD]),
-        ip_src=addresses,
-        ip_dst=addresses,
-        ip_proto=st.none() | st.integers(0, 255) | st.just(58),
-        arp_op=st.none() | st.sampled_from([ARP_REQUEST, 2]),
-        arp_sha=st.none() | macs,
-        arp_spa=st.none() | st.sampled_from(first),
-        arp_tpa=st.none() | st.sampled_from(first),
-        vlan=st.none() | st.integers(0, 4095),
-        icmp_type=st.none() | st.sampled_from([0, 8, 128, 134, 135, 135, 136]),
-        nd_target=addresses,
-        nd_sll=st.none() | macs,
-        ip_ttl=st.none() | st.integers(0, 255),
-    )
-    return any_packet | any_packet.map(honest)
+    def any_packet(kind: int) -> st.SearchStrategy[Packet]:
+        addresses = ends.get(kind, st.none())
+        return st.builds(
+            Packet,
+            port=st.sampled_from([port.id for port in intent.ports]),
+            eth_src=macs,
+            eth_dst=macs,
+            eth_type=st.just(kind),
+            ip_src=addresses,
+            ip_dst=addresses,
+            ip_proto=st.none() | st.integers(0, 255) | st.just(58),
+            arp_op=st.none() | st.sampled_from([ARP_REQUEST, 2]),
+            arp_sha=st.none() | macs,
+            arp_spa=st.none() | st.sampled_from(first),
+            arp_tpa=st.none() | st.sampled_from(first),
+            vlan=st.none() | st.integers(0, 4095),
+            icmp_type=st.none() | st.sampled_from([0, 8, 128, 134, 135, 135, 136]),
+            nd_target=ends[0x86DD],
+            nd_sll=st.none() | macs,
+            ip_ttl=st.none() | st.integers(0, 255),
+        )
+
+    packets = st.sampled_from([ETH_IPV4, ETH_ARP, 0x86DD]).flatmap(any_packet)
+    return packets | packets.map(honest)
 
 
 def _asked(packet: Packet) -> str | None:

@@ -23,6 +23,7 @@ from controller.northbound.api.views import Names
 from controller.northbound.store import Contents
 
 Fields = Mapping[str, Any]
+_NAMED_BY_SUBNETS = ("route_tables", "network_acls")
 Members = dict[str, dict[str, Fields]]  # "subnets", "instances", ... -> name -> what is said of it
 
 
@@ -81,7 +82,8 @@ def remove(contents: Contents, kind: str, names: Names, cascade: bool) -> Snapsh
     if kind == "vpcs":
         identifier = f"{tenant}.{names['vpc']}"
         inside = part(intent, identifier)
-        parts = (inside.instances, inside.subnets, inside.security_groups, inside.route_tables, inside.peerings)
+        lists = inside.route_tables, inside.network_acls
+        parts = (inside.instances, inside.subnets, inside.security_groups, *lists, inside.peerings)
         members = [one.id for things in parts for one in things]
         _refuse_used(f"VPC {identifier}", members, cascade)
         return _with_intent(contents, with_part(intent, identifier, Intent()))
@@ -100,8 +102,8 @@ def remove(contents: Contents, kind: str, names: Names, cascade: bool) -> Snapsh
             _drop_group(members, name, cascade)
         if kind == "peerings":
             _drop_peering(members, str(gone["peer"]), cascade)
-        if kind == "route_tables":
-            _drop_route_table(members, name, cascade)
+        if kind in _NAMED_BY_SUBNETS:
+            _drop_list(members, kind, name, cascade)
 
     return _in_vpc(contents, names, drop, {})
 
@@ -137,12 +139,13 @@ def _drop_peering(members: Members, peer: str, cascade: bool) -> None:
     _drop_rules(members, f"the peering with {peer}", lambda group: group.startswith(f"{peer}."), cascade)
 
 
-def _drop_route_table(members: Members, name: str, cascade: bool) -> None:
+def _drop_list(members: Members, kind: str, name: str, cascade: bool) -> None:
     """Leaves its subnets without one."""
-    users = [user for user, fields in members["subnets"].items() if fields.get("route_table") == name]
-    _refuse_used(f"route table {name}", users, cascade)
+    field = kind.removesuffix("s")
+    users = [user for user, fields in members["subnets"].items() if fields.get(field) == name]
+    _refuse_used(f"{views.WORDS[kind]} {name}", users, cascade)
     for user in users:
-        members["subnets"][user] = {key: said for key, said in members["subnets"][user].items() if key != "route_table"}
+        members["subnets"][user] = {key: said for key, said in members["subnets"][user].items() if key != field}
 
 
 def _in_vpc(contents: Contents, names: Names, edit: Callable[[Members], None], paths: Mapping[Any, Path]) -> Snapshot:

@@ -10,11 +10,11 @@ from fastapi import Depends
 from fastapi import Path as PathParameter
 
 from controller.model.addresses import LABEL
-from controller.northbound.api.models import WORD
+from controller.northbound.api.notations import WORD
 
 MAX_ID = 400
 # Parameters that are names a tenant chose.
-LABELS = ("tenant", "vpc", "subnet", "security_group", "route_table", "peering", "instance")
+LABELS = ("tenant", "vpc", "subnet", "security_group", "route_table", "network_acl", "peering", "instance")
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,61 +1,21 @@
 """What goes in and out, as pydantic models: the OpenAPI document is made from them.
 
-Going in, types are strict and unknown fields are refused; what single values may be is read by the functions of
-`controller.model.addresses`, so that the API and lab files accept and say the same.
+Going in, types are strict and unknown fields are refused.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, GetCoreSchemaHandler, GetJsonSchemaHandler
-from pydantic_core import CoreSchema, PydanticCustomError, core_schema
+from pydantic import BaseModel, ConfigDict, Field
 
-from controller.model import addresses, ipv6
-from controller.model.addresses import NotationError
+from controller.model.acl import MAX_NUMBER
 from controller.model.routing import NEXT_HOPS_PER_ROUTE
 from controller.model.security import GROUPS_PER_VPC
+from controller.northbound.api.notations import (
+    WORD, Address, Address6, Cidr, Cidr6, Destination, Group, Mac, Name, Ports, Remote, VpcId,
+)  # fmt: skip
 from controller.northbound.api.roles import Role
 
 MAX_ITEMS = 1000  # of one bulk request
-WORD = r"^[^\x00-\x1f\x7f]+$"
-
-
-@dataclass(frozen=True, slots=True)
-class Notation:
-    """A text in a notation of the model; what comes out is its canonical form."""
-
-    read: Callable[[str], object]
-    pattern: str
-    longest: int
-    example: str
-
-    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-        return core_schema.no_info_after_validator_function(self.canonical, core_schema.str_schema(strict=True))
-
-    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
-        pattern = f"^(?:{self.pattern})$"
-        return {"type": "string", "pattern": pattern, "maxLength": self.longest, "examples": [self.example]}
-
-    def canonical(self, text: str) -> str:
-        try:
-            return str(self.read(text))
-        except NotationError as error:
-            words = {"message": error.message, "hint": error.hint}
-            raise PydanticCustomError("notation", "{message}", words) from error
-
-
-Name = Annotated[str, Notation(addresses.label, addresses.LABEL, 63, "web1")]
-Cidr = Annotated[str, Notation(addresses.cidr, addresses.CIDR, 18, "10.1.0.0/24")]
-Address = Annotated[str, Notation(addresses.address, addresses.ADDRESS, 15, "10.1.0.10")]
-Cidr6 = Annotated[str, Notation(ipv6.cidr6, ipv6.CIDR6, 43, "fd00:1::/64")]
-Address6 = Annotated[str, Notation(ipv6.address6, ipv6.ADDRESS6, 39, "fd00:1::10")]
-VpcId = Annotated[str, Notation(addresses.vpc_id, addresses.VPC_ID, 127, "blue.shop")]
-Group = Annotated[str, Notation(addresses.group, addresses.GROUP, 191, "web-servers")]
-Remote = Annotated[str, Notation(addresses.remote, addresses.REMOTE, 43, "0.0.0.0/0")]
-Destination = Annotated[str, Notation(addresses.destination, addresses.CIDR, 18, "0.0.0.0/0")]
-Ports = Annotated[str, Notation(addresses.ports, addresses.PORTS, 11, "8000-8100")]
-Mac = Annotated[str, Notation(addresses.mac, addresses.MAC, 17, "02:00:00:00:00:01")]
 Status = Literal["pending", "realized", "error"]
 
 
@@ -77,6 +37,7 @@ class SubnetBody(Body):
     cidr: Cidr = Field(description="IPv4 network, unique within the VPC.")
     cidr6: Cidr6 | None = Field(None, description="IPv6 network (/64), unique within the VPC, if it has IPv6.")
     route_table: Name | None = Field(None, description="Name of its route table; default: none.")
+    network_acl: Name | None = Field(None, description="Name of its network ACL; default: none.")
 
 
 class RouteBody(Body):
@@ -98,6 +59,24 @@ class PeeringBody(Body):
 
 class RouteTableBody(Body):
     routes: Annotated[dict[Name, RouteBody], Field(max_length=MAX_ITEMS)] = Field({}, description="Its routes by name.")
+
+
+class AclRuleBody(Body):
+    """What becomes of packets of a kind that leave a subnet, or come into it. Fragments but the first have no ports."""
+
+    number: Annotated[int, Field(ge=1, le=MAX_NUMBER, description="Of the rules about a packet the lowest decides.")]
+    direction: Literal["from-subnet", "to-subnet"]
+    action: Literal["allow", "deny"]
+    protocol: Literal["any", "tcp", "udp", "icmp", "icmpv6"] = "any"
+    ports: Ports | None = Field(None, description="Destination ports of TCP or UDP.")
+    icmp_type: Annotated[int, Field(ge=0, le=255)] | None = Field(None, description="Of ICMP or ICMPv6.")
+    cidr: Remote | None = Field(None, description="Network of the other side.")
+
+
+class NetworkAclBody(Body):
+    """What no rule is about is denied."""
+
+    rules: Annotated[dict[Name, AclRuleBody], Field(max_length=MAX_ITEMS)] = Field({}, description="Its rules by name.")
 
 
 class RuleBody(Body):
@@ -153,6 +132,10 @@ class NewRouteTable(Named, RouteTableBody):
     pass
 
 
+class NewNetworkAcl(Named, NetworkAclBody):
+    pass
+
+
 class NewSecurityGroup(Named, SecurityGroupBody):
     pass
 
@@ -188,6 +171,7 @@ class SubnetOut(Out):
     gateway6: str | None
     vni: int
     route_table: str | None
+    network_acl: str | None
 
 
 class PeeringOut(Out):
@@ -200,6 +184,12 @@ class PeeringOut(Out):
 
 
 class RouteTableOut(Out, RouteTableBody):
+    name: str
+    vpc: str
+    subnets: list[str] = Field(description="Names of the subnets that use it.")
+
+
+class NetworkAclOut(Out, NetworkAclBody):
     name: str
     vpc: str
     subnets: list[str] = Field(description="Names of the subnets that use it.")

@@ -87,7 +87,7 @@ def states_of(contents: Contents, caller: Caller | None = None) -> States:
     """The status and generation of every object that exists for the caller; None: of all."""
     part = standing.of_all(contents)
     found: dict[str, Standing] = {}
-    routing = part.peerings, part.route_tables, part.routes
+    routing = part.peerings, part.route_tables, part.routes, part.network_acls
     for each in (part.tenants, part.vpcs, part.subnets, *routing, part.security_groups, part.instances, part.ports):
         found.update(each())
     for chassis in contents.snapshot.chassis:

@@ -78,6 +78,10 @@ RESOURCES = (
         READ | dict.fromkeys(CHANGES, WRITERS), "route_table",
     ),
     Resource("routes", f"{VPC}/routes", "The routes of all route tables, and their state.", READ, "route"),
+    Resource(
+        "network_acls", f"{VPC}/network_acls", "What packets may leave subnets, and come into them.",
+        READ | dict.fromkeys(CHANGES, WRITERS), "network_acl",
+    ),
     Resource("instances", f"{VPC}/instances", "Machines.", READ | dict.fromkeys(CHANGES, WRITERS), "instance"),
     Resource("ports", f"{VPC}/ports", "Network interfaces of instances.", READ, "port"),
     Resource("fabric", "/v1/fabric", "The physical network.", dict.fromkeys((Verb.SHOW, Verb.SET), OPERATOR)),

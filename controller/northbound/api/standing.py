@@ -142,6 +142,14 @@ class Part:
             standings[route.table] = worse(standings[route.table], of_routes[route.id])
         yield from standings.items()
 
+    def network_acls(self) -> Iterator[tuple[str, Standing]]:
+        """A network ACL is as far as its rules are."""
+        standings = {one.id: self._standing(one.id, self._floors[one.vpc]) for one in self.intent.network_acls}
+        for rule in self.intent.acl_rules:
+            of_rule = self._standing(rule.id, self._floors[_above(rule.acl)])
+            standings[rule.acl] = worse(standings[rule.acl], of_rule)
+        yield from standings.items()
+
     def peerings(self) -> Iterator[tuple[str, Standing]]:
         for one in self.intent.peerings:
             yield one.id, self._standing(one.id, self._floors[one.vpc])

@@ -46,6 +46,7 @@ SHAPES: Mapping[str, Shape] = {
     "peerings": Shape(models.PeeringOut, models.NewPeering, models.PeeringBody),
     "route_tables": Shape(models.RouteTableOut, models.NewRouteTable, models.RouteTableBody),
     "routes": Shape(models.RouteOut),
+    "network_acls": Shape(models.NetworkAclOut, models.NewNetworkAcl, models.NetworkAclBody),
     "instances": Shape(models.InstanceOut, models.NewInstance, models.InstanceBody),
     "ports": Shape(models.PortOut),
 }

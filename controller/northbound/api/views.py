@@ -1,6 +1,6 @@
 """Objects as the API shows them, and which of them there are below a path. Pure functions of the contents."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, fields
 from typing import Any
 
@@ -68,6 +68,7 @@ def subnets(contents: Contents, names: Names) -> list[View]:
     return [
         _view(
             contents, one.id, standings[one.id], route_table=one.route_table and one.route_table.rpartition(".")[2],
+            network_acl=one.network_acl and one.network_acl.rpartition(".")[2],
             **{key: getattr(one, key) for key in _SUBNET},
         )
         for one in part.intent.subnets
@@ -98,17 +99,14 @@ def instances(contents: Contents, names: Names) -> list[View]:
 
 
 def security_groups(contents: Contents, names: Names) -> list[View]:
-    """A group changes when one of its rules does."""
     part = _vpc_part(contents, names)
-    standings = dict(part.security_groups())
-    said = document(part.intent)[names["tenant"]]["vpcs"][names["vpc"]].get("security_groups", {})
+    standings, said = dict(part.security_groups()), _said(part, names, "security_groups")
     found = []
     for one in part.intent.security_groups:
         own = [rule.id for rule in part.intent.security_rules if rule.group == one.id]
         view = _view(contents, one.id, standings[one.id], name=one.name, vpc=one.vpc, **said[one.name])
-        view["generation"] = max(contents.generations.get(name, contents.generation) for name in (one.id, *own))
-        view["members"] = [port.id for port in part.intent.ports if one.id in port.groups]
-        found.append(view)
+        view = _with_parts(contents, view, own)
+        found.append({**view, "members": [port.id for port in part.intent.ports if one.id in port.groups]})
     return found
 
 
@@ -158,17 +156,26 @@ def peerings(contents: Contents, names: Names) -> list[View]:
 
 
 def route_tables(contents: Contents, names: Names) -> list[View]:
-    """A route table changes when one of its routes does."""
     part = _vpc_part(contents, names)
-    standings = dict(part.route_tables())
-    said = document(part.intent)[names["tenant"]]["vpcs"][names["vpc"]].get("route_tables", {})
+    standings, said = dict(part.route_tables()), _said(part, names, "route_tables")
     found = []
     for one in part.intent.route_tables:
         own = [route.id for route in part.intent.routes if route.table == one.id]
         view = _view(contents, one.id, standings[one.id], name=one.name, vpc=one.vpc, **said[one.name])
-        view["generation"] = max(contents.generations.get(name, contents.generation) for name in (one.id, *own))
-        view["subnets"] = [subnet.name for subnet in part.intent.subnets if subnet.route_table == one.id]
-        found.append(view)
+        view = _with_parts(contents, view, own)
+        found.append({**view, "subnets": [each.name for each in part.intent.subnets if each.route_table == one.id]})
+    return found
+
+
+def network_acls(contents: Contents, names: Names) -> list[View]:
+    part = _vpc_part(contents, names)
+    standings, said = dict(part.network_acls()), _said(part, names, "network_acls")
+    found = []
+    for one in part.intent.network_acls:
+        own = [rule.id for rule in part.intent.acl_rules if rule.acl == one.id]
+        view = _view(contents, one.id, standings[one.id], name=one.name, vpc=one.vpc, **said[one.name])
+        view = _with_parts(contents, view, own)
+        found.append({**view, "subnets": [each.name for each in part.intent.subnets if each.network_acl == one.id]})
     return found
 
 
@@ -193,11 +200,12 @@ def _target(route: Route) -> str:
 
 COLLECTIONS: dict[str, Callable[[Contents, Names], list[View]]] = {
     "vpcs": vpcs, "subnets": subnets, "peerings": peerings, "route_tables": route_tables, "routes": routes,
-    "security_groups": security_groups, "instances": instances, "ports": ports,
+    "network_acls": network_acls, "security_groups": security_groups, "instances": instances, "ports": ports,
 }  # fmt: skip
 WORDS = {
     "tenants": "tenant", "vpcs": "VPC", "subnets": "subnet", "peerings": "peering", "route_tables": "route table",
-    "routes": "route", "security_groups": "security group", "instances": "instance", "ports": "port",
+    "routes": "route", "network_acls": "network ACL", "security_groups": "security group", "instances": "instance",
+    "ports": "port",
 }  # fmt: skip
 
 
@@ -249,3 +257,15 @@ def _of_tenants(intent: Intent, names: set[str]) -> Intent:
 def _view(contents: Contents, identifier: str, found: Standing, **fields: Any) -> View:
     generation = contents.generations.get(identifier, contents.generation)
     return {"id": identifier, "generation": generation, "status": found.status, "error": found.error, **fields}
+
+
+def _said(part: Part, names: Names, kind: str) -> Mapping[str, Any]:
+    """What a lab file says of the things of a kind in the VPC, by name."""
+    said: Mapping[str, Any] = document(part.intent)[names["tenant"]]["vpcs"][names["vpc"]].get(kind, {})
+    return said
+
+
+def _with_parts(contents: Contents, view: View, own: Sequence[str]) -> View:
+    """The view of something that changes when one of its `own` parts (ids) does."""
+    changed = (contents.generations.get(name, contents.generation) for name in own)
+    return {**view, "generation": max([view["generation"], *changed])}

@@ -41,10 +41,14 @@ KINDS = {
     for kind in (
         Kind("tenants", 1, ("id", *STATE), ("error",)),
         Kind("vpcs", 2, ("id", *STATE), ("error",)),
-        Kind("subnets", 3, ("id", "cidr", "gateway", *STATE), ("cidr6", "gateway6", "vni", "route_table", "error")),
+        Kind(
+            "subnets", 3, ("id", "cidr", "gateway", *STATE),
+            ("cidr6", "gateway6", "vni", "route_table", "network_acl", "error"),
+        ),
         Kind("peerings", 3, ("id", "peer", "state", *STATE), ("error",)),
         Kind("route_tables", 3, ("id", "subnets", *STATE), ("routes", "error")),
         Kind("routes", 4, ("id", "destination", "target", "state", *STATE), ("error",), deletable=False),
+        Kind("network_acls", 3, ("id", "subnets", *STATE), ("rules", "error")),
         Kind("security_groups", 3, ("id", "established", "members", *STATE), ("rules", "error")),
         Kind("instances", 3, ("id", "subnet", "ip", "server", *STATE), ("ip6", "mac", "groups", "ports", "error")),
         Kind("ports", 4, ("id", "subnet", "address", "server", *STATE), ("address6", "mac", "error"), deletable=False),

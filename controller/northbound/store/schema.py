@@ -12,6 +12,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
+from controller.model.acl import AclRule, NetworkAcl
 from controller.model.fabric import Attachment, Fabric, Link, Switch
 from controller.model.kinds import KINDS
 from controller.model.peering import Peering
@@ -82,7 +83,11 @@ TABLES = (
     Table("Peering", "peering", Peering, {"vpc": "vpc"}),
     Table("Route_Table", "route_table", RouteTable, {"vpc": "vpc"}),
     Table("Route", "route", Route, {"table": "route_table"}),
-    Table("Subnet", "subnet", Subnet, {"vpc": "vpc", "route_table": "route_table"}),
+    Table("Network_ACL", "network_acl", NetworkAcl, {"vpc": "vpc"}),
+    Table("ACL_Rule", "acl_rule", AclRule, {"acl": "network_acl"}),
+    Table(
+        "Subnet", "subnet", Subnet, {"vpc": "vpc", "route_table": "route_table", "network_acl": "network_acl"},
+    ),
     Table("Security_Group", "security_group", SecurityGroup, {"vpc": "vpc"}),
     Table("Security_Rule", "security_rule", SecurityRule, {"group": "security_group", "peers": "security_group"}),
     Table("Instance", "instance", Instance, {"vpc": "vpc", "server": "chassis"}),

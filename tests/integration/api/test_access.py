@@ -23,18 +23,18 @@ NEVER = {"if-match": '"4611686018427387903"'}
 OWN = {
     "tenant": "red", "vpc": "prod", "subnet": "web", "instance": "web1", "port": "red.prod.web1.eth0",
     "security_group": "web-servers", "route_table": "edge", "route": "red.prod.edge.any",
-    "peering": "to-green",
+    "peering": "to-green", "network_acl": "guard",
     "chassis": "server-1", "token": "",
 }  # fmt: skip
 CHILD = OWN | {
     "vpc": "lab", "subnet": "net", "instance": "gpu1", "security_group": "gpus", "port": "blue.lab.gpu1.eth0",
     "route_table": "way-out", "route": "blue.lab.way-out.any",
-    "peering": "to-red",
+    "peering": "to-red", "network_acl": "fence",
 }  # fmt: skip
 BODIES = {
     "tenants": {"name": "new"}, "vpcs": {"name": "new"}, "subnets": {"name": "new", "cidr": "10.9.0.0/24"},
     "instances": {"name": "new", "subnet": "web"}, "security_groups": {"name": "new"},
-    "route_tables": {"name": "new"}, "peerings": {"name": "new", "peer": "green.new"},
+    "route_tables": {"name": "new"}, "network_acls": {"name": "new"}, "peerings": {"name": "new", "peer": "green.new"},
     "apply": {"tenants": {"red": {}}},
     "tokens": {"name": "made", "role": "tenant-reader", "tenant": "red"},
     "fabric": asdict(FABRIC), "chassis": {key: value for key, value in asdict(CHASSIS[0]).items() if key != "name"},
@@ -43,7 +43,7 @@ ANY = {"destination": "0.0.0.0/0", "target": "blackhole"}
 LAB = {
     "subnets": {"net": {"cidr": "10.5.0.0/24"}}, "instances": {"gpu1": {"subnet": "net"}},
     "security_groups": {"gpus": {}}, "route_tables": {"way-out": {"routes": {"any": ANY}}},
-    "peerings": {"to-red": {"peer": "red.prod"}},
+    "peerings": {"to-red": {"peer": "red.prod"}}, "network_acls": {"fence": {}},
 }  # fmt: skip
 
 
@@ -52,7 +52,7 @@ def filled(directory: Path) -> Iterator[World]:
     with world(directory) as made:
         blue = {"vpcs": TENANTS["blue"]["vpcs"] | {"lab": LAB}}
         groups = {"security_groups": {"web-servers": {}}, "route_tables": {"edge": {"routes": {"any": ANY}}},
-                  "peerings": {"to-green": {"peer": "green.shop"}}}
+                  "peerings": {"to-green": {"peer": "green.shop"}}, "network_acls": {"guard": {}}}
         red = {"vpcs": {"prod": TENANTS["red"]["vpcs"]["prod"] | groups}}
         chassis = [asdict(one) for one in CHASSIS]
         document = {"fabric": asdict(FABRIC), "chassis": chassis, "tenants": {"red": red, "blue": blue}}

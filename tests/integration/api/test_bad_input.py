@@ -23,7 +23,7 @@ WITH_BODY = ("put", "post")
 NAMES = {
     "tenant": "red", "vpc": "prod", "subnet": "web", "instance": "web1", "port": "red.prod.web1.eth0",
     "security_group": "http", "route_table": "edge", "route": "red.prod.edge.any",
-    "peering": "to-blue",
+    "peering": "to-blue", "network_acl": "guard",
     "chassis": "server-1", "token": "oc_000000000000",
 }  # fmt: skip
 
@@ -40,6 +40,9 @@ def the_world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
         answer = made.http().post(f"{PROD}/route_tables", json={"name": "edge", "routes": routes})
         assert answer.status_code == 201, answer.text
         answer = made.http().post(f"{PROD}/peerings", json={"name": "to-blue", "peer": "blue.shop"})
+        assert answer.status_code == 201, answer.text
+        rules = {"any": {"number": 100, "direction": "to-subnet", "action": "allow"}}
+        answer = made.http().post(f"{PROD}/network_acls", json={"name": "guard", "rules": rules})
         assert answer.status_code == 201, answer.text
         yield made
         log = made.api.log.read_text()

@@ -105,6 +105,31 @@ def test_a_route_table_lives(http: httpx.Client) -> None:
     assert http.delete(f"{way}?cascade=true").status_code == 200
 
 
+def test_a_network_acl_lives(http: httpx.Client) -> None:
+    acls, web = f"{PROD}/network_acls", f"{PROD}/subnets/web"
+    http_only = {"number": 100, "direction": "to-subnet", "action": "allow", "protocol": "tcp", "ports": "80"}
+    made = http.post(acls, json={"name": "guard", "rules": {"http": http_only}})
+    assert made.status_code == 201 and made.json()["subnets"] == [] and made.json()["status"] == "pending"
+    cidr = http.get(web).json()["cidr"]
+    assert http.put(web, json={"cidr": cidr, "network_acl": "guard"}).json()["network_acl"] == "guard"
+    assert http.get(f"{acls}/guard").json()["subnets"] == ["web"]
+    exported = http.get("/v1/export").json()
+    said = exported["tenants"]["red"]["vpcs"]["prod"]
+    assert said["network_acls"] == {"guard": {"rules": {"http": http_only}}} and said["subnets"]["web"]["network_acl"]
+    assert http.post("/v1/apply", json=exported).json()["changed"] == 0
+    twice = {"http": http_only, "more": {**http_only, "action": "deny"}}
+    wrong = problem(http.put(f"{acls}/guard", json={"rules": twice}), 422)["errors"][0]
+    assert wrong["path"][-1] == "number" and "100 is already the number" in wrong["message"]
+    problem(http.put(f"{acls}/guard", json={"rules": {"http": {**http_only, "number": 0}}}), 422)
+    other = http.put(f"{acls}/guard", json={"rules": {"http": {**http_only, "action": "deny"}}})
+    assert other.json()["generation"] > made.json()["generation"] and other.json()["rules"]["http"]["action"] == "deny"
+    unknown = problem(http.put(web, json={"cidr": cidr, "network_acl": "gaurd"}), 422)
+    assert "did you mean 'guard'" in unknown["errors"][0]["hint"]
+    assert "still used by web" in problem(http.delete(f"{acls}/guard"), 409)["detail"]
+    assert http.delete(f"{acls}/guard?cascade=true").status_code == 200
+    assert http.get(web).json()["network_acl"] is None
+
+
 def test_a_peering_is_said_by_both_sides(the_world: World, http: httpx.Client) -> None:
     """Each with a token of its own, for its own side only."""
     everybody = http.get("/v1/export").json()["tenants"]

@@ -52,6 +52,7 @@ NEW = {  # version -> tables, and columns of others, that it has and the one bef
         ("Route_Table", "Route", "Peering"),
         {"Subnet": ("route_table", "cidr6", "gateway6"), "Security_Rule": ("across",), "Port": ("address6",)},
     ),
+    "1.4.0": (("Network_ACL", "ACL_Rule"), {"Subnet": ("network_acl",)}),
 }
 
 

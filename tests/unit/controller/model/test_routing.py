@@ -11,6 +11,7 @@ from controller.model.document import document
 from controller.model.reachability import Packet, Reason, Reachability, may_reach
 from controller.model.routing import Route
 from controller.model.snapshot import Intent
+from controller.verify.frames import ipv4
 
 MAC = "02:00:00:00:00:0{}"
 
@@ -98,6 +99,7 @@ def test_several_next_hops_share_and_those_that_are_gone_do_not() -> None:
 def test_answers_come_back_unless_a_route_leads_elsewhere() -> None:
     near = intent(any=to("0.0.0.0/0", "r"))
     a, b = (next(port for port in near.ports if port.instance == f"red.v.{name}") for name in "ab")
-    assert Reachability(near).returns(a, b) and Reachability(near).returns(b, a)
+    there, back = ipv4(a, b, 17, 9), ipv4(b, a, 17, 9)
+    assert Reachability(near).returns(there, a, b) and Reachability(near).returns(back, b, a)
     away = intent(part=to("10.1.1.8/30", "r"))
-    assert Reachability(away).returns(a, b) and not Reachability(away).returns(b, a)
+    assert Reachability(away).returns(there, a, b) and not Reachability(away).returns(back, b, a)

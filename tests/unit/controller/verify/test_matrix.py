@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from controller.model.addresses import GATEWAY_MAC
 from controller.model.allocate import allocate
 from controller.model.reachability import Reason, may_reach
 from controller.northbound.labfile import load
@@ -22,6 +23,7 @@ PORTS = {port.id: port for port in INTENT.ports}
 HONEST6 = (
     Kind.ND, Kind.ICMPV6, Kind.TCP6, Kind.UDP6, Kind.LINK_LOCAL, Kind.MULTICAST6, Kind.GATEWAY6, Kind.SPOOFED_IP6,
 )  # fmt: skip
+EDGES = (Kind.RULE, Kind.ROUTE, Kind.ACL)
 LIES6 = (Kind.SPOOFED_ND_MAC, Kind.SPOOFED_ND_IP, Kind.ND_ADVERTISEMENT, Kind.ROUTER_ADVERTISEMENT)
 DUAL = dual_stack(intent_of([("red", 2, [0, 1, 0, 1]), ("blue", 1, [0, 1])]), {"red.prod.net0", "blue.prod.net0"})
 PROBES6 = matrix(DUAL, {f"server-{number}": f"10.0.0.{number + 2}" for number in range(4)})
@@ -35,7 +37,7 @@ def probe(kind: Kind, source: str, target: str) -> Probe:
 
 def test_every_ordered_pair_and_every_kind_once() -> None:
     pairs = {(source, target) for source in PORTS for target in PORTS if source != target}
-    wanted = [(kind, *pair) for pair in pairs for kind in set(Kind) - {*LIES, *HONEST6, *LIES6, Kind.RULE, Kind.ROUTE}]
+    wanted = [(kind, *pair) for pair in pairs for kind in set(Kind) - {*LIES, *HONEST6, *LIES6, *EDGES}]
     assert Counter((one.kind, one.source, one.target) for one in PROBES if one.kind not in LIES) == Counter(wanted)
     assert Counter((one.kind, one.source) for one in PROBES if one.kind in LIES) == Counter(
         (kind, source) for kind in LIES for source in PORTS
@@ -211,12 +213,12 @@ def test_every_rule_is_tried_where_it_begins_and_ends() -> None:
         ("db2", 4790): Reason.DELIVERED,
         ("db2", 4795): Reason.DELIVERED,
         ("db2", 4796): Reason.NOT_ALLOWED_OUT,
-        ("admin", 4790): Reason.NOT_ALLOWED_IN,
+        ("admin", 4790): Reason.ACL_IN,
     }
     assert tried("db1", 6) == {
-        ("admin", 6999): Reason.NOT_ALLOWED_IN,
+        ("admin", 6999): Reason.ACL_IN,
         ("admin", 7000): Reason.ROUTED,
-        ("admin", 7001): Reason.NOT_ALLOWED_IN,
+        ("admin", 7001): Reason.ACL_IN,
         ("ci", 7000): Reason.NOT_ALLOWED_IN,
     }
     assert {one.expect.reason for one in rules if one.packet.icmp_type == 13} == {Reason.DELIVERED}
@@ -255,3 +257,14 @@ def test_peerings_are_tried_across_and_beyond() -> None:
     assert words[Kind.UDP, "tape", "shelf"] == "routed across a peering (archive.vault.edge.library)"
     assert words[Kind.UDP, "node2", "tape"] == "no such address in the vpc (trainer.jobs.edge.backup)"
     assert words[Kind.TCP, "tape", "node1"] == "no such address in the vpc (archive.vault.edge.jobs)"
+
+
+def test_every_rule_of_a_network_acl_is_tried_across_the_border() -> None:
+    shop = load(EXAMPLE.with_name("web-shop.yaml")).data["tenants"]
+    probes = [one for one in matrix(allocate(shop, SERVERS), VTEPS) if one.kind is Kind.ACL]
+    assert all(one.packet.eth_dst == GATEWAY_MAC for one in probes)
+    to_db1 = [one for one in probes if one.target == "red.shop.db1.eth0"]
+    into = {(one.packet.eth_type, one.packet.l4_dst): one.expect.reason for one in to_db1}
+    denied = dict.fromkeys((22, 23, 24, 6999, 7001), Reason.ACL_IN)
+    assert {port: reason for (kind, port), reason in into.items() if kind == 0x0800} == {**denied, 7000: Reason.ROUTED}
+    assert {kind for kind, _ in into} == {0x0800, 0x86DD}
