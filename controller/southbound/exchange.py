@@ -58,7 +58,7 @@ class Exchange(ABC):
         self.error: str | None = None
 
     def owns(self, xid: int) -> bool:
-        return self._step(xid) < self._size
+        return xid - self._first & messages.MAX_XID < self._size
 
     def output(self) -> Iterator[bytes]:
         """What has to be sent now, in pieces; nothing when an answer is awaited."""
@@ -70,7 +70,7 @@ class Exchange(ABC):
         """Takes an answer whose transaction id the exchange owns. Raises WireError on bytes that are no message."""
 
     def _step(self, xid: int) -> int:
-        return messages.xid_after(xid, -self._first)
+        return xid - self._first & messages.MAX_XID
 
     def _xid(self, step: int) -> int:
         return messages.xid_after(self._first, step)

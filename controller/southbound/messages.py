@@ -23,7 +23,7 @@ _OPEN, _COMMIT, _DISCARD = 0, 4, 6
 _OPENED = b"\0\1"  # type of a reply
 _ATOMIC_AND_ORDERED = 1 | 2
 _NAME_AT, _NAME_SIZE = 8, 32  # of an ofp_table_features entry
-_MAX_XID = 0xFFFFFFFF
+MAX_XID = 0xFFFFFFFF
 
 
 class Header(NamedTuple):
@@ -50,7 +50,7 @@ def header(message: bytes) -> Header:
 
 
 def xid_after(xid: int, steps: int) -> int:
-    return (xid + steps) & _MAX_XID
+    return (xid + steps) & MAX_XID
 
 
 def barrier(xid: int) -> bytes:
@@ -117,7 +117,7 @@ def add_to_bundle(bundle: int, mods: Sequence[bytes], first_xid: int) -> bytes:
         parts.append(_BUNDLE.pack(VERSION, BUNDLE_ADD, 16 + size, xid, bundle, 0, _ATOMIC_AND_ORDERED))
         parts.append(_HEADER.pack(VERSION, FLOW_MOD, size, xid))
         parts.append(mod[8:])
-        xid = xid + 1 & _MAX_XID
+        xid = xid + 1 & MAX_XID
     return b"".join(parts)
 
 

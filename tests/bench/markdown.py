@@ -1,11 +1,11 @@
-"""The rows of docs/bench.md out of what `scale` and `encoding` print, so that its figures are copied by nobody:
+"""The rows of docs/bench.md out of what the benches print, so that its figures are copied by nobody:
 
     sudo scripts/bench scale | .venv/bin/python tests/bench/markdown.py
 """
 
 import json
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 _SCALE = {
@@ -20,7 +20,8 @@ _ENCODING = {
     "framed", "ryu_flows_per_s": "Ryu", "ours_over_ryu": "ours / Ryu", "ours_s": "to a switch, s",
     "ofctl_s": "ovs-ofctl, s", "ours_over_ofctl": "ours / ovs-ofctl",
 }  # fmt: skip
-_EXACT = {"ports", "flows", "cold_flow_mods", "ours_over_ryu", "ours_over_ofctl", "ours_s", "ofctl_s"}
+_DATAPLANE = {"way": "", "tcp": "TCP, bit/s", "packets": "64-byte UDP, packets/s", "connections": "new connections/s"}
+_EXACT = {"way", "ports", "flows", "cold_flow_mods", "ours_over_ryu", "ours_over_ofctl", "ours_s", "ofctl_s"}
 
 
 def table(columns: Mapping[str, str], rows: list[dict[str, Any]]) -> Iterator[str]:
@@ -38,11 +39,23 @@ def _line(cells: Any) -> str:
 
 def _figure(key: str, figure: float) -> str:
     if key in _EXACT:
-        return f"{figure:,}".removesuffix(".0")
-    return f"{figure:,.0f}" if figure >= 20 or figure == int(figure) else f"{figure:.1f}"
+        return str(figure) if isinstance(figure, str) else f"{figure:,}".removesuffix(".0")
+    if figure >= 20 or figure == int(figure):
+        return f"{figure:,.0f}"
+    return f"{figure:.2f}" if figure < 10 else f"{figure:.1f}"
 
+
+def _ways(told: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Ours, bare, and the ratio."""
+    ratio = {key: told[f"{key}_ratio"] for key in told["ours"]}
+    return [{"way": way, **told[way]} for way in ("ours", "bare")] + [{"way": "ours / bare", **ratio}]
+
+
+_TABLES: dict[str, Callable[[Any], Iterator[str]]] = {
+    "scale": lambda told: table(_SCALE, told["rows"]), "encoding": lambda told: table(_ENCODING, [told]),
+    "dataplane": lambda told: table(_DATAPLANE, _ways(told)),
+}  # fmt: skip
 
 if __name__ == "__main__":
     told = json.load(sys.stdin)
-    lines = table(_SCALE, told["rows"]) if told["bench"] == "scale" else table(_ENCODING, [told])
-    print("\n".join(lines))
+    print("\n".join(_TABLES[told["bench"]](told)))

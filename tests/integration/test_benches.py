@@ -38,6 +38,13 @@ def test_scale(how: str) -> None:
     assert title.count("|") == figures.count("|") > 10
 
 
+def test_dataplane() -> None:
+    told = run("dataplane", "--samples=1", "--seconds=1")
+    figures: dict[str, Any] = json.loads(told)
+    assert all(figures[way][key] > 0 for way in ("ours", "bare") for key in ("tcp", "packets", "connections"))
+    assert figures["tcp_ratio"] > 0 and f"{figures['ours']['tcp']:,}" in run("markdown", said=told)
+
+
 def test_encoding() -> None:
     told = run("encoding", "--chassis=2", "--samples=1", f"--ports={PORTS}")
     figures: dict[str, Any] = json.loads(told)
