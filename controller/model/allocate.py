@@ -52,8 +52,8 @@ def allocate(
 
     servers:   names of all servers in their order.
     present:   what there is now; what is left open keeps its present value.
-    retired:   ("vni", number) and ("address", `VPC/address`) that are gone from the intent but not yet from every
-               switch; they are not given out.
+    retired:   ("vni", number), ("address", `VPC/address`) and ("zone", `server/number`) that are gone from the intent
+               but not yet from every switch; they are not given out.
     elsewhere: what the data does not hold, when it is one VPC only.
 
     Raises InvalidIntent for data that `validate` refuses, and where every value left is retired.
@@ -67,7 +67,8 @@ def allocate(
     placed = _servers(wanted, servers, {one.id: one.server for one in present.instances}, elsewhere.load)
     addresses = _addresses(wanted, subnets, ports, {value for kind, value in retired if kind == "address"})
     second = addresses6(wanted, subnets, ports, macs := _macs(wanted, ports))
-    zones, members = _zones(wanted, placed, present, elsewhere.zones), _memberships(request)
+    left = {value for kind, value in retired if kind == "zone"}
+    zones, members = _zones(wanted, placed, present, elsewhere.zones, left), _memberships(request)
     return replace(
         _as_said(request),
         subnets=subnets,
@@ -160,7 +161,11 @@ def _route(wanted: WantedRoute) -> Route:
 
 
 def _zones(
-    wanted: Sequence[WantedInstance], placed: Mapping[str, str], present: Intent, elsewhere: Set[tuple[str, int]]
+    wanted: Sequence[WantedInstance],
+    placed: Mapping[str, str],
+    present: Intent,
+    elsewhere: Set[tuple[str, int]],
+    retired: Set[str],
 ) -> dict[str, int]:
     """Instance id -> conntrack zone of its port: the present one while it stays where it is, or one made from the
     port's id that is free on the server. Zone 0 is everybody's, and given to none."""
@@ -170,13 +175,17 @@ def _zones(
         for port in present.ports
         if port.zone and port.instance in placed and placed[port.instance] == servers[port.instance]
     }
-    taken = {*elsewhere, *((placed[name], zone) for name, zone in result.items())}
+    going = ((servers[port.instance], port.zone) for port in present.ports)  # also those that stay
+    taken = {*elsewhere, *going}
     for one in wanted:
         if one.id not in result:
             server = placed[one.id]
-            made = _numbers(f"{one.id}.{PORT_NAME}", ZONE_BITS)
-            result[one.id] = next(zone for zone in made if zone and (server, zone) not in taken)
-            taken.add((server, result[one.id]))
+            made = ((server, zone) for zone in _numbers(f"{one.id}.{PORT_NAME}", ZONE_BITS) if zone)
+            free = next((pair for pair in made if pair not in taken and "{}/{}".format(*pair) not in retired), None)
+            if free is None:
+                raise _retired(one.path, f"conntrack zone on {server}")
+            taken.add(free)
+            result[one.id] = free[1]
     return result
 
 

@@ -5,16 +5,17 @@ the bytes that are due now, `receive` takes one answer, `done` says when it is o
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from controller.flows.flow import Flow
 from controller.southbound import messages
 from controller.southbound.wire import DELETE_STRICT, Foreign, decode_flow_stats, delete_foreign, flow_mod
+from controller.southbound.zones import NO_TURNOVER, Turnover
 
 TakeXids = Callable[[int], int]  # reserves that many consecutive transaction ids, returns the first
 _CHUNK = 1000  # flow-mods encoded between two chances for others to run
-_XIDS = 5  # of a bundle, beside one for each flow-mod
+_XIDS = 7  # of a bundle, beside one for each flow-mod
 
 
 class Xids:
@@ -43,8 +44,8 @@ class _Sent(NamedTuple):
     data: bytes
 
 
-# By the identities of the flows, of which a change brings the same ones to many switches.
-_RECENT: dict[tuple[int, ...], _Sent] = {}
+# By zones and the identities of the flows, of which a change brings the same ones to many switches.
+_RECENT: dict[tuple[Hashable, ...], _Sent] = {}
 _RECENT_KEPT = 64
 
 
@@ -109,29 +110,45 @@ class Bundle(Exchange):
     a barrier has shown that no addition was refused; otherwise the bundle is discarded. `refused` says which flows the
     switch did not want, in its words.
 
+    zones:   those to be emptied: the ones that begin right before the commit, the ones that end when it is confirmed,
+             for until then packets may take cached paths of the flows that went.
     at_once: additions, removals and commit are sent together, for flows that will not be refused; if one is all the
              same, Open vSwitch commits the others, and what it holds must be read. Such a bundle is made once for all
              the switches that get it.
     """
 
     def __init__(
-        self, take_xids: TakeXids, adds: Sequence[Flow], removals: Sequence[Flow | Foreign], at_once: bool = False
+        self,
+        take_xids: TakeXids,
+        adds: Sequence[Flow],
+        removals: Sequence[Flow | Foreign],
+        zones: Turnover = NO_TURNOVER,
+        at_once: bool = False,
     ) -> None:
-        self.adds, self.removals, self.at_once = adds, removals, at_once
+        self.adds, self.removals, self.at_once, self._zones = adds, removals, at_once, zones
         self.size = len(adds) + len(removals)
-        self._added, self._ended = self.size + 1, self.size + 4  # steps of the two barriers
-        sent = _sent(take_xids, adds, removals) if at_once else None
+        self._added, self._ended, self._emptied = (self.size + step for step in (1, 4, 6))  # steps of the barriers
+        sent = _sent(take_xids, adds, removals, zones.begun) if at_once else None
         super().__init__((lambda _: sent.first) if sent else take_xids, _XIDS + self.size)
         self._due = iter((sent.data,)) if sent else self._opening()
-        self.committed = False
+        self._kept = False
         self.refused: dict[Flow, str] = {}
+
+    @property
+    def committed(self) -> bool:
+        """Whether all of it is in force, and what was to be emptied is empty."""
+        return self._kept and not self.refused and self.error is None
 
     def _opening(self) -> Iterator[bytes]:
         yield from _additions(self._first, self.adds, self.removals)
         yield messages.barrier(self._xid(self._added))
 
     def _closing(self) -> Iterator[bytes]:
-        yield _end(self._first, self.size, keep=not self.refused and self.error is None)
+        keep = not self.refused and self.error is None
+        yield _end(self._first, self.size, self._zones.begun, keep)
+
+    def _emptying(self) -> Iterator[bytes]:
+        yield _flushes(self._zones.ended, self._xid(self._emptied - 1)) + messages.barrier(self._xid(self._emptied))
 
     def receive(self, message: bytes) -> None:
         kind, _, xid = messages.header(message)
@@ -140,10 +157,12 @@ class Bundle(Exchange):
             self._refuse(step, messages.switch_error(message).text)
         elif kind == messages.BARRIER_REPLY and step == self._added:
             self._due = self._closing()
-        elif kind == messages.BARRIER_REPLY and step == self._ended:
+        elif kind == messages.BARRIER_REPLY and step == self._ended and self.committed and self._zones.ended:
+            self._due = self._emptying()
+        elif kind == messages.BARRIER_REPLY and step in (self._ended, self._emptied):
             self.done = True
         elif kind == messages.BUNDLE_CONTROL and step == self._added + 1:
-            self.committed = not self.refused and self.error is None
+            self._kept = True
 
     def _refuse(self, step: int, text: str) -> None:
         place = step - 1
@@ -168,22 +187,30 @@ def _mod(flow: Flow | Foreign, is_new: bool) -> bytes:
     return flow_mod(flow) if is_new else flow_mod(flow, DELETE_STRICT)
 
 
-def _end(first: int, size: int, keep: bool) -> bytes:
-    """Commits or discards the bundle of so many flow-mods, and asks whether that is done."""
-    close = messages.commit_bundle if keep else messages.discard_bundle
-    return close(first, messages.xid_after(first, size + 2)) + messages.barrier(messages.xid_after(first, size + 4))
+def _end(first: int, size: int, zones: Sequence[int], keep: bool) -> bytes:
+    """Empties zones and commits the bundle of so many flow-mods, or discards it, and asks whether that is done."""
+    closed, emptied, ended = (messages.xid_after(first, size + step) for step in (2, 3, 4))
+    if not keep:
+        return messages.discard_bundle(first, closed) + messages.barrier(ended)
+    return _flushes(zones, emptied) + messages.commit_bundle(first, closed) + messages.barrier(ended)
 
 
-def _sent(take_xids: TakeXids, adds: Sequence[Flow], removals: Sequence[Flow | Foreign]) -> _Sent:
+def _flushes(zones: Sequence[int], xid: int) -> bytes:
+    return b"".join([messages.flush_zone(zone, xid) for zone in zones])
+
+
+def _sent(
+    take_xids: TakeXids, adds: Sequence[Flow], removals: Sequence[Flow | Foreign], zones: Sequence[int]
+) -> _Sent:
     """The same for every switch that gets these flows."""
     flows = (*adds, *removals)
-    key = (len(adds), *map(id, flows))
+    key = (len(adds), tuple(zones), *map(id, flows))
     known = _RECENT.get(key)
     if known is None:
         if len(_RECENT) >= _RECENT_KEPT:
             _RECENT.clear()
         first = take_xids(_XIDS + len(flows))
-        data = b"".join([*_additions(first, adds, removals), _end(first, len(flows), keep=True)])
+        data = b"".join([*_additions(first, adds, removals), _end(first, len(flows), zones, keep=True)])
         known = _RECENT[key] = _Sent(flows, first, data)
     return known
 

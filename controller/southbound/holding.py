@@ -1,10 +1,11 @@
 """What a switch holds, as far as its session knows."""
 
-from collections.abc import Iterable, Set
+from collections.abc import Collection, Iterable, Set
 
 from controller.flows.flow import Flow, FlowKey
 from controller.flows.table import Delta, FlowTable
 from controller.southbound.wire import Foreign
+from controller.southbound.zones import Zones
 
 
 class Holding:
@@ -12,11 +13,13 @@ class Holding:
     do. Neither: it has to be read.
 
     flows:   by key, if spelled out. foreign: what is there too and cannot be ours.
+    zones:   those that the flows name.
     """
 
     def __init__(self) -> None:
         self.flows: dict[FlowKey, Flow] | None = None
         self.foreign: tuple[Foreign, ...] = ()
+        self.zones = Zones()
         self._state: tuple[FlowTable, int] | None = None
 
     @property
@@ -40,10 +43,12 @@ class Holding:
 
     def read(self, flows: Iterable[Flow], foreign: Iterable[Foreign]) -> None:
         self.flows, self.foreign, self._state = {flow.key: flow for flow in flows}, tuple(foreign), None
+        self.zones = Zones(self.flows.values())
 
-    def take(self, adds: Iterable[Flow], removals: Iterable[Flow | Foreign]) -> None:
+    def take(self, adds: Collection[Flow], removals: Collection[Flow | Foreign]) -> None:
         """The switch confirmed these; nothing foreign is left."""
         self.foreign = ()
+        self.zones.take(adds, removals)
         if self.flows is not None:
             for flow in removals:
                 if isinstance(flow, Flow):

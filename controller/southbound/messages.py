@@ -1,6 +1,8 @@
-"""The OpenFlow 1.4 messages around the flows: bundles, barriers, read requests, errors, table names.
+"""The OpenFlow 1.4 messages around the flows: bundles, barriers, read requests, errors, table names; and the one that
+empties a conntrack zone.
 
-Every function is pure: values to bytes or bytes to values. Layouts: OpenFlow Switch Specification 1.4.0, section 7.
+Every function is pure: values to bytes or bytes to values. Layouts: OpenFlow Switch Specification 1.4.0, section 7, and
+Open vSwitch's `nicira-ext.h`.
 """
 
 import struct
@@ -10,14 +12,16 @@ from typing import NamedTuple
 from ryu.ofproto import ofproto_v1_4
 
 from controller.southbound.oxm import WireError
-from controller.southbound.wire import ANY, FLOW_MOD, VERSION
+from controller.southbound.wire import ANY, FLOW_MOD, NICIRA, VERSION
 
-ERROR, PACKET_IN, MULTIPART_REQUEST, MULTIPART_REPLY = 1, 10, 18, 19
+ERROR, EXPERIMENTER, PACKET_IN, MULTIPART_REQUEST, MULTIPART_REPLY = 1, 4, 10, 18, 19
 BARRIER_REQUEST, BARRIER_REPLY, BUNDLE_CONTROL, BUNDLE_ADD = 20, 21, 33, 34
 MULTIPART_HEADER = 16
 
 _HEADER = struct.Struct("!BBHI")
 _BUNDLE = struct.Struct("!BBHIIHH")
+_ZONE = struct.Struct("!BBHIII6xH")
+_FLUSH_ZONE = 29  # subtype of Nicira's
 _FLOW_STATS, _TABLE_FEATURES, _MORE = 1, 12, 1
 _OPEN, _COMMIT, _DISCARD = 0, 4, 6
 _OPENED = b"\0\1"  # type of a reply
@@ -55,6 +59,11 @@ def xid_after(xid: int, steps: int) -> int:
 
 def barrier(xid: int) -> bytes:
     return _HEADER.pack(VERSION, BARRIER_REQUEST, _HEADER.size, xid)
+
+
+def flush_zone(zone: int, xid: int) -> bytes:
+    """Forgets every connection of a conntrack zone."""
+    return _ZONE.pack(VERSION, EXPERIMENTER, _ZONE.size, xid, NICIRA, _FLUSH_ZONE, zone)
 
 
 # ---- reading

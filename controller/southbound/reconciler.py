@@ -149,7 +149,8 @@ class Session:
         replaced = {flow.key for flow in delta.added} if self._holding.foreign else set()
         strays = [flow for flow in self._holding.foreign if flow.key not in replaced]
         at_once = not strays and len(delta.added) <= SMALL and set(map(shape, delta.added)) <= self._taken
-        bundle = Bundle(self._take_xids, delta.added, (*delta.removed, *strays), at_once)
+        zones = self._holding.zones.turnover(delta.added, delta.removed)
+        bundle = Bundle(self._take_xids, delta.added, (*delta.removed, *strays), zones, at_once)
         self._counters.bundles += 1
         self._counters.flow_mods += bundle.size
         return bundle

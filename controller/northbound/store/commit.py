@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import asdict, replace
 from typing import Any
 
@@ -121,10 +121,10 @@ class Rows:
 
 
 def retirements(
-    change: Difference, wanted: Intent, retired: frozenset[tuple[str, str]], generation: int
+    change: Difference, present: Intent, wanted: Intent, retired: frozenset[tuple[str, str]], generation: int
 ) -> Iterator[Operation]:
     """Keeps apart the numbers and addresses that the change gives back until every chassis has confirmed it."""
-    given_back = _given_back(change)
+    given_back = _given_back(change, present, wanted)
     if not given_back:
         return
     in_use = {("vni", str(subnet.vni)) for subnet in wanted.subnets}
@@ -136,9 +136,18 @@ def retirements(
         yield _insert("Retired", {"kind": kind, "value": value, "generation": generation})
 
 
-def _given_back(change: Difference) -> set[tuple[str, str]]:
+def _given_back(change: Difference, present: Intent, wanted: Intent) -> set[tuple[str, str]]:
     vnis = {("vni", str(one.vni)) for one in change.olds("subnet")}
-    return vnis | {("address", _address(one)) for one in change.olds("port")}
+    addresses = {("address", _address(one)) for one in change.olds("port")}
+    instances = {one.id for one in change.olds("instance")} | {one.instance for one in change.olds("port")}
+    return vnis | addresses | (_zones(present, instances) - _zones(wanted, instances) if instances else set())
+
+
+def _zones(intent: Intent, instances: Set[str]) -> set[tuple[str, str]]:
+    """The conntrack zones of these instances' ports: whoever moves leaves one behind."""
+    servers = {one.id: one.server for one in intent.instances if one.id in instances}
+    ports = (port for port in intent.ports if port.zone and port.instance in servers)
+    return {("zone", f"{servers[port.instance]}/{port.zone}") for port in ports}
 
 
 def _address(port: Any) -> str:

@@ -117,7 +117,7 @@ class Store(Reader):
         if not change and record.token is None:
             return generation
         rows = Rows(cache, change, generation)
-        retired = retirements(change, wanted.intent, cache.contents().retired, generation)
+        retired = retirements(change, base.snapshot.intent, wanted.intent, cache.contents().retired, generation)
         record = described(record, change)
         self._write(_Change(record, DONE, generation, base, (*rows.operations, *retired), rows.names))
         return generation

@@ -71,15 +71,16 @@ def test_values_beyond_a_column_are_refused_in_words(store: Store) -> None:
     assert caught.value.objects == (subnets[0].id,)
 
 
-def test_an_address_is_free_again_when_every_chassis_has_confirmed(store: Store) -> None:
+def test_address_and_zone_are_free_again_when_every_chassis_has_confirmed(store: Store) -> None:
     base = store.contents()
     gone = base.snapshot.intent.ports[-1]
-    address = ("address", f"red.prod/{gone.address}")
+    server = next(one.server for one in base.snapshot.intent.instances if one.id == gone.instance)
+    given_back = {("address", f"red.prod/{gone.address}"), ("zone", f"{server}/{gone.zone}")}
     assert store.commit(base, one_port_less(base), RECORD) == 2
-    assert store.contents().retired == {address}
+    assert store.contents().retired == given_back
     store.confirm(confirmed(1))
     store.confirm(confirmed(2, "server-3/br-int"))  # it confirmed generation 1 and is away since
-    assert store.contents().retired == {address}
+    assert store.contents().retired == given_back
     seen = store.contents().realized["server-3/br-int"]
     assert (seen.generation, seen.error) == (1, "not connected")
     store.confirm(confirmed(2))
@@ -91,7 +92,7 @@ def test_a_vni_is_retired_with_its_subnet_and_again_after_another_use(store: Sto
     store.commit(base, replace(base.snapshot, intent=Intent()), RECORD)
     retired = store.contents().retired
     assert {value for kind, value in retired if kind == "vni"} == {str(one.vni) for one in FULL.intent.subnets}
-    assert len(retired) == 3 + 6
+    assert len(retired) == 3 + 2 * 6
     for wanted in (FULL, replace(FULL, intent=Intent())):
         store.commit(store.contents(), wanted, RECORD)
     assert store.contents().retired == retired  # the newer generation counts now

@@ -186,6 +186,28 @@ def test_retired_values_are_not_given_out() -> None:
     assert addresses(allocate(lab("a", a={"ip": "10.1.0.2"}), SERVERS, retired=retired)) == {"a": "10.1.0.2"}
 
 
+def zones(intent: Intent) -> dict[str, tuple[str, int]]:
+    return {port.instance.split(".")[-1]: (servers(intent)[port.instance.split(".")[-1]], port.zone)
+            for port in intent.ports}  # fmt: skip
+
+
+def test_a_zone_is_given_again_when_it_is_gone_from_the_switch() -> None:
+    server, zone = zones(fresh := allocate(lab("a"), SERVERS))["a"]
+    retired = {("zone", f"{server}/{zone}"), ("zone", f"s9/{zone + 1}")}
+    assert zones(allocate(lab("a"), SERVERS, retired=retired)) == {"a": (server, zone + 1)}
+    assert allocate(lab("a"), SERVERS, fresh, retired) == fresh  # what has one keeps it
+
+
+def test_no_zone_goes_to_another_port_in_the_change_that_gives_it_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "ZONE_BITS", 2)
+    present = allocate(lab("a", "b"), ["s1"])
+    (new, zone), taken = zones(allocate(lab("c"), ["s1"], present))["c"], set(zones(present).values())
+    assert zone and (new, zone) not in taken
+    with pytest.raises(InvalidIntent, match="no conntrack zone on s1 is left") as caught:
+        allocate(lab("c"), ["s1"], present, {("zone", f"s1/{zone}")})
+    assert caught.value.problems[0].path == ("tenants", "red", "vpcs", "prod", "instances", "c")
+
+
 def test_when_only_retired_addresses_are_left_it_says_so() -> None:
     data = lab("a", "b")
     data["red"]["vpcs"]["prod"]["subnets"]["web"]["cidr"] = "10.1.0.0/29"

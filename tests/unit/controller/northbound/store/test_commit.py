@@ -70,13 +70,24 @@ def test_a_reference_to_what_is_not_there_or_goes_is_refused() -> None:
 def test_what_moves_to_another_object_is_not_retired() -> None:
     first, second, *rest = FULL.intent.ports
     swapped = edited(ports=(replace(first, address=second.address), replace(second, address=first.address), *rest))
-    assert list(retirements(difference(FULL, swapped), swapped.intent, frozenset(), 2)) == []
+    assert list(retirements(difference(FULL, swapped), FULL.intent, swapped.intent, frozenset(), 2)) == []
     gone = edited(ports=(*FULL.intent.ports[1:],))
     value = f"red.prod/{first.address}"
-    (insert,) = retirements(difference(FULL, gone), gone.intent, frozenset(), 2)
+    (insert, _) = retirements(difference(FULL, gone), FULL.intent, gone.intent, frozenset(), 2)
     assert insert["row"] == {"kind": "address", "value": value, "generation": 2}
-    again = list(retirements(difference(FULL, gone), gone.intent, frozenset({("address", value)}), 2))
-    assert [one["op"] for one in again] == ["delete", "insert"]
+    again = list(retirements(difference(FULL, gone), FULL.intent, gone.intent, frozenset({("address", value)}), 2))
+    assert [one["op"] for one in again] == ["delete", "insert", "insert"]
+
+
+def test_a_zone_is_retired_where_its_port_was() -> None:
+    """By the instance that moves: its port is the same where the number is."""
+    mover, *rest = FULL.intent.instances
+    zone = next(port.zone for port in FULL.intent.ports if port.instance == mover.id)
+    moved = edited(instances=(replace(mover, server="server-9"), *rest))
+    (insert,) = retirements(difference(FULL, moved), FULL.intent, moved.intent, frozenset(), 2)
+    assert insert["row"] == {"kind": "zone", "value": f"{mover.server}/{zone}", "generation": 2}
+    grouped = edited(ports=tuple(replace(port, groups=()) for port in FULL.intent.ports))
+    assert list(retirements(difference(FULL, grouped), FULL.intent, grouped.intent, frozenset(), 2)) == []
 
 
 def test_the_head_and_the_answer_go_with_the_entry() -> None:
