@@ -170,19 +170,26 @@ def _check(result: int, subject: str) -> None:
 def _in_thread(work: Callable[[], None]) -> None:
     """Run `work` in a thread of its own, whose namespace may change."""
     failure: list[BaseException] = []
+    begin, given_up = threading.Event(), False
 
     def run() -> None:
+        begin.wait()
         try:
-            work()
+            if not given_up:
+                work()
         except BaseException as error:  # carried over to the caller below
             failure.append(error)
 
     thread = threading.Thread(target=run, name="namespaces")
-    thread.start()
     try:
+        thread.start()
+        begin.set()
         thread.join()
     except KeyboardInterrupt:
-        thread.join()  # what it made must be known before it can be undone
+        given_up = not begin.is_set()  # it may be there or not; it does nothing
+        begin.set()
+        if not given_up:
+            thread.join()  # what it made must be known before it can be undone
         raise
     if failure:
         raise failure[0]
