@@ -3,11 +3,13 @@
 import signal
 import subprocess
 import sys
+import threading
 
 import pytest
 from emulator_fixture import bare, die, traces
 from lab_fixture import REPOSITORY, lab_name
 
+from topologies.emulator import namespaces
 from topologies.emulator.lab import Lab, down
 
 pytestmark = pytest.mark.root
@@ -90,4 +92,28 @@ def test_an_interrupted_process_removes_all() -> None:
     child.send_signal(signal.SIGINT)
     _, errors = child.communicate(timeout=60)
     assert "KeyboardInterrupt" in errors
+    assert traces(LAB) == []
+
+
+def test_an_interrupt_while_the_thread_that_makes_namespaces_starts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It would make what nobody knows of any more."""
+    start, create, undone = threading.Thread.start, namespaces._create, threading.Event()
+
+    def interrupted(thread: threading.Thread) -> None:
+        start(thread)
+        raise KeyboardInterrupt
+
+    def late(name: str) -> namespaces.Namespace:
+        undone.wait()
+        return create(name)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(threading.Thread, "start", interrupted)
+        patched.setattr(namespaces, "_create", late)
+        with pytest.raises(KeyboardInterrupt):
+            Lab.create(bare())
+        undone.set()
+        for thread in threading.enumerate():
+            if thread.name == "namespaces":
+                thread.join()
     assert traces(LAB) == []
