@@ -3,7 +3,7 @@
 A port that the operator has switched it off for sends from any MAC and address, but still untagged IPv4, IPv6 and ARP
 only. Whatever the port: of Neighbour Discovery only solicitations are let through. Fragments of ICMPv6 show no type,
 but the hop limit that all of Neighbour Discovery has; those are dropped, too. Who asks whether an address is taken
-(from `::`) is not answered: all addresses are given out by us.
+(from `::`) is not answered: all addresses are given out by us. A port may ask for its address before it has one.
 """
 
 from collections.abc import Iterator
@@ -11,14 +11,16 @@ from typing import NamedTuple
 
 from controller.compiler import nd
 from controller.compiler.address import Prefix, ipv4, ipv6, mac, prefix
+from controller.compiler.services import DHCP_TO_ALL
 from controller.compiler.unit import Selected
 from controller.compiler.world import MemberScope, SubnetScope
 from controller.flows.flow import Flow
 from controller.flows.language import flow, goto
 from controller.flows.match import match
+from controller.model import services
 from controller.model.ipv6 import NEARBY, UNSPECIFIED, link_local
 from controller.pipeline.headers import ARP, FIRST_FRAGMENT, ICMPV6, IPV4, IPV6
-from controller.pipeline.tables import FROM_PORT, PORT_SECURITY, RESOLVE
+from controller.pipeline.tables import PORT_SECURITY, RESOLVE, SERVICES
 
 
 class Sender(NamedTuple):
@@ -60,12 +62,14 @@ def compile(view: Sender | Discovery) -> Iterator[Flow]:
     own_mac, own_address = mac(view.mac), ipv4(view.address)
     untagged = {"network": view.vni, "in_port": view.ofport, "vlan_vid": 0}
     if view.spoofing_allowed:
-        for eth_type, onward in ((IPV4, FROM_PORT), (ARP, RESOLVE)):
+        for eth_type, onward in ((IPV4, SERVICES), (ARP, RESOLVE)):
             sends = match(**untagged, eth_type=eth_type)
             yield flow(PORT_SECURITY, "own", sends, goto(onward), because=view.because)
         return
     sends_ipv4 = match(**untagged, eth_src=own_mac, eth_type=IPV4, ip_src=own_address)
-    yield flow(PORT_SECURITY, "own", sends_ipv4, goto(FROM_PORT), because=view.because)
+    yield flow(PORT_SECURITY, "own", sends_ipv4, goto(SERVICES), because=view.because)
+    asks_for_address = match(**untagged, eth_src=own_mac, ip_src=ipv4(services.UNSPECIFIED), **DHCP_TO_ALL)
+    yield flow(PORT_SECURITY, "own", asks_for_address, goto(SERVICES), because=view.because)
     sends_arp = match(**untagged, eth_src=own_mac, eth_type=ARP, arp_sha=own_mac, arp_spa=own_address)
     yield flow(PORT_SECURITY, "own", sends_arp, goto(RESOLVE), because=view.because)
 
@@ -74,8 +78,10 @@ def _sends_ipv6(view: Sender, address: str) -> Iterator[Flow]:
     """From its address, and nearby from its link-local one, which follows from its MAC."""
     untagged = {"network": view.vni, "in_port": view.ofport, "vlan_vid": 0}
     packet, asks = {**untagged, "eth_type": IPV6}, {**untagged, **nd.SOLICITS}
+    seeks = {**untagged, **nd.ROUTER_SOLICITS, **({} if view.spoofing_allowed else {"eth_src": mac(view.mac)})}
+    yield flow(PORT_SECURITY, "solicitation", match(**seeks), goto(SERVICES), because=view.because)
     if view.spoofing_allowed:
-        yield flow(PORT_SECURITY, "own", match(**packet), goto(FROM_PORT), because=view.because)
+        yield flow(PORT_SECURITY, "own", match(**packet), goto(SERVICES), because=view.because)
         yield flow(PORT_SECURITY, "solicitation", match(**asks), goto(RESOLVE), because=view.because)
         return
     own_mac = mac(view.mac)
@@ -83,7 +89,7 @@ def _sends_ipv6(view: Sender, address: str) -> Iterator[Flow]:
     for source, where in ((address, {}), (link_local(view.mac), near)):
         own = {"eth_src": own_mac, "ipv6_src": ipv6(source)}
         sends = match(**packet, **own, **where)
-        yield flow(PORT_SECURITY, "own", sends, goto(FROM_PORT), because=view.because)
+        yield flow(PORT_SECURITY, "own", sends, goto(SERVICES), because=view.because)
         solicits = match(**asks, **own, nd_sll=own_mac)
         yield flow(PORT_SECURITY, "solicitation", solicits, goto(RESOLVE), because=view.because)
 

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 LOCAL = 0xFFFFFFFE  # OFPP_LOCAL
 IN_PORT = 0xFFFFFFF8  # OFPP_IN_PORT
+CONTROLLER = 0xFFFFFFFD  # OFPP_CONTROLLER
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +34,7 @@ class Move:
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """`output:port`; LOCAL and IN_PORT are the reserved ports."""
+    """`output:port`; LOCAL, IN_PORT and CONTROLLER are reserved ports. The controller gets whole packets."""
 
     port: int
 

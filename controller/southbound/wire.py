@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import Any
 
 from controller.flows.action import (
-    Action, Bits, Choose, Commit, DecTtl, Goto, Load, Move, Output, OutputBits, Spread, Track, Tunnel,
+    CONTROLLER, Action, Bits, Choose, Commit, DecTtl, Goto, Load, Move, Output, OutputBits, Spread, Track, Tunnel,
 )  # fmt: skip
 from controller.flows.flow import Flow, FlowKey
 from controller.flows.match import Match
@@ -38,7 +38,7 @@ _LONGEST_KEPT = 1024  # bytes
 _TUN_DST = Bits("tun_dst", 0, 32)
 _RECENT: dict[int, tuple[Flow, bytes]] = {}  # by identity: one flow goes to many switches, and hashing it costs as much
 _RECENT_KEPT = 1 << 15
-_NO_PACKET = 0  # max_len of an output: only meaningful towards the controller
+_NO_PACKET, _WHOLE = 0, 0xFFFF  # max_len of an output: only meaningful towards the controller
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +152,7 @@ def _encode_choose(action: Choose) -> bytes:
 
 
 def _encode_output(action: Output) -> bytes:
-    return struct.pack("!HHIH6x", _OUTPUT, 16, action.port, _NO_PACKET)
+    return struct.pack("!HHIH6x", _OUTPUT, 16, action.port, _WHOLE if action.port == CONTROLLER else _NO_PACKET)
 
 
 def _encode_tunnel(action: Tunnel) -> bytes:
