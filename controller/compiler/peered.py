@@ -48,7 +48,7 @@ SCOPES = (PeeredScope,)
 
 
 def select(scope: PeeredScope) -> Iterator[Selected]:
-    yield (scope.vpc, "beyond"), scope.where, Beyond(scope.vpc, scope.subnets[0].id)
+    yield (scope.vpc, "beyond"), scope.where, Beyond(scope.vpc, min(subnet.id for subnet in scope.subnets))
     for subnet in scope.subnets:
         yield subnet.id, scope.where, Entry(scope.vpc, subnet.cidr, subnet.vni, subnet.id)
 

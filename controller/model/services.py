@@ -17,6 +17,7 @@ DHCP6_CLIENT, DHCP6_SERVER = 546, 547  # UDP ports, RFC 8415
 DHCP6_SERVERS_MAC, DHCP6_SERVERS = "33:33:00:01:00:02", "ff02::1:2"  # All_DHCP_Relay_Agents_and_Servers
 DNS_SERVER = 53  # UDP port, RFC 1035
 UDP = 17  # ip_proto
+RESOLVERS_PER_SUBNET = 4
 
 
 def asks_for_address(packet: Packet) -> bool:

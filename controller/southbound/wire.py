@@ -105,8 +105,12 @@ def encode_instructions(actions: tuple[Action, ...]) -> bytes:
         actions = actions[:-1]
     if not actions:
         return goto
-    body = b"".join([_ENCODERS[type(action)](action) for action in actions])
+    body = encode_actions(actions)
     return struct.pack("!HH4x", _APPLY_ACTIONS, 8 + len(body)) + body + goto
+
+
+def encode_actions(actions: tuple[Action, ...]) -> bytes:
+    return b"".join([_ENCODERS[type(action)](action) for action in actions])
 
 
 def _operand(bits: Bits) -> bytes:
