@@ -19,15 +19,15 @@ _IPV4_HEADER, _IPV6_HEADER, _ICMP_HEADER = 20, 40, 8
 
 def error(ask: Ask, about: Datagram, place: Place) -> bytes | None:
     """The frame that tells the sender why its packet goes no further; None where nothing may be said."""
-    gateway = place.gateway if about.source.version == 4 else place.gateway6
-    if gateway is None or not _may_be_said(about):
+    source = about.target if ask is Ask.NO_PORT else place.gateway if about.source.version == 4 else place.gateway6
+    if source is None or not _may_be_said(about):
         return None
     kind, code = _KINDS[ask][about.source.version == 6]
     room = _LONGEST - _IPV4_HEADER if about.source.version == 4 else _LONGEST6 - _IPV6_HEADER
     body = struct.pack("!I", 0) + about.packet[: room - _ICMP_HEADER]
-    message = icmp_payload(gateway, about.source, kind, code, body)
+    message = icmp_payload(source, about.source, kind, code, body)
     protocol = ICMP if about.source.version == 4 else ICMPV6
-    return frame((ROUTER_MAC, about.mac), gateway, about.source, protocol, message)
+    return frame((ROUTER_MAC, about.mac), source, about.source, protocol, message)
 
 
 def _may_be_said(about: Datagram) -> bool:
