@@ -7,13 +7,14 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import count
 
 from controller.flows.flow import Flow, FlowKey
-from controller.southbound import messages, oxm, wire
+from controller.southbound import messages, meters, oxm, wire
 from controller.southbound.connection import Answer, Connected
 from controller.southbound.fleet import Fleet
 from controller.southbound.reconciler import Counters, Session
 
 _FLOW_MOD = struct.Struct("!BBHIQQBBHHHIIIHH")
 BAD_OUT_PORT = (2, 4)  # OFPET_BAD_ACTION, OFPBAC_BAD_OUT_PORT
+METER_EXISTS, UNKNOWN_METER = (12, 1), (12, 3)  # OFPET_METER_MOD_FAILED
 MSG_FAILED = (17, 13)  # OFPET_BUNDLE_FAILED, OFPBFC_MSG_FAILED
 
 
@@ -21,6 +22,7 @@ class FakeSwitch:
     """`refuses_on_add` and `refuses_on_commit` say which flows it does not take, and when it says so."""
 
     def __init__(self) -> None:
+        self.meters: dict[int, bytes] = {}  # number -> its description without the length
         self.flows: dict[FlowKey | bytes, Flow | wire.Foreign] = {}
         self.seen: list[int] = []
         self.refuses_on_add: Callable[[Flow], bool] = lambda _: False
@@ -35,7 +37,9 @@ class FakeSwitch:
         kind, _, xid = messages.header(message)
         self.seen.append(kind)
         if kind == messages.MULTIPART_REQUEST:
-            yield from self._stats(xid)
+            yield from self._stats(xid) if message[9] == 1 else (self._configs(xid),)
+        elif kind == meters.METER_MOD:
+            yield from self._meter_mod(message, xid)
         elif kind == messages.BARRIER_REQUEST:
             yield struct.pack("!BBHI", wire.VERSION, messages.BARRIER_REPLY, 8, xid)
         elif kind == messages.BUNDLE_CONTROL:
@@ -65,8 +69,26 @@ class FakeSwitch:
                     self.flows.pop(flow.key, None)
         yield message[:12] + struct.pack("!H", kind + 1) + message[14:]
 
+    def _meter_mod(self, message: bytes, xid: int) -> Iterator[bytes]:
+        command, number = struct.unpack_from("!H2xI", message, 8)
+        if (number in self.meters) is (command == 0):
+            yield error(xid, METER_EXISTS if command == 0 else UNKNOWN_METER)
+        elif command == 2:
+            del self.meters[number]
+            assert not any(isinstance(flow, Flow) and number in _numbers(flow) for flow in self.flows.values())
+        else:
+            self.meters[number] = message[10:12] + struct.pack("!I", number) + message[16:]
+
+    def _configs(self, xid: int) -> bytes:
+        body = b"".join(struct.pack("!H", 2 + len(config)) + config for config in self.meters.values())
+        return struct.pack("!BBHIHH4x", wire.VERSION, messages.MULTIPART_REPLY, 16 + len(body), xid, 10, 0) + body
+
     def _stats(self, xid: int) -> Iterator[bytes]:
         yield from stats_reply(self.flows.values(), xid)
+
+
+def _numbers(flow: Flow) -> set[int]:
+    return {meter.number for meter in meters.meters_of(flow)}
 
 
 def stats_reply(flows: Iterable[Flow | wire.Foreign], xid: int, parts: int = 2) -> Iterator[bytes]:

@@ -97,10 +97,21 @@ class Commit:
 
 
 @dataclass(frozen=True, slots=True)
+class Meter:
+    """`meter:number`, the first action: drops what comes faster than the switch's meter of that number lets pass. The
+    meter is a part of the action. rate, burst: in packets/s and packets if `packets`, else in kbit/s and kbit."""
+
+    number: int
+    rate: int
+    burst: int
+    packets: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Goto:
     """`goto_table`: the last action, to a table with a higher number."""
 
     table: int
 
 
-Action = Load | Move | Output | Tunnel | OutputBits | Spread | Choose | DecTtl | Track | Commit | Goto
+Action = Load | Move | Output | Tunnel | OutputBits | Spread | Choose | DecTtl | Track | Commit | Meter | Goto

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from controller.flows.action import (
-    IN_PORT, Action, Bits, Choose, Commit, DecTtl, Goto, Load, Move, Output, OutputBits, Spread, Track, Tunnel,
+    IN_PORT, Action, Bits, Choose, Commit, DecTtl, Goto, Load, Meter, Move, Output, OutputBits, Spread, Track, Tunnel,
 )  # fmt: skip
 from controller.flows.connections import Connections
 from controller.flows.flow import Flow
@@ -97,6 +97,8 @@ class Switch:
                     self._evaluate(table, state | tracked, outcome)
                 case Commit(zone):
                     self._connections.commit(read(state, zone), state)
+                case Meter():
+                    pass  # of one packet at a time none is too many
                 case Goto(table):
                     return table
         return None

@@ -4,8 +4,8 @@ from collections.abc import Iterable, Mapping
 from ipaddress import IPv6Address
 
 from controller.flows.action import (
-    CONTROLLER, IN_PORT, LOCAL, Action, Bits, Choose, Commit, DecTtl, Goto, Load, Move, Output, OutputBits, Spread,
-    Track, Tunnel,
+    CONTROLLER, IN_PORT, LOCAL, Action, Bits, Choose, Commit, DecTtl, Goto, Load, Meter, Move, Output, OutputBits,
+    Spread, Track, Tunnel,
 )  # fmt: skip
 from controller.flows.flow import Flow
 from controller.flows.match import Term
@@ -116,6 +116,8 @@ def _action(action: Action, tables: Mapping[int, str] | None) -> str:
             return f"multipath(symmetric_l3l4+udp,{basis},modulo_n,{size},0,{_bits(target)})"
         case DecTtl():
             return "dec_ttl"
+        case Meter(number):
+            return f"meter:{number}"
         case Track(zone, table):
             return f"ct(zone={_bits(zone)},table={_table(table, tables)})"
         case Commit(zone):

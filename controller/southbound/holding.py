@@ -4,8 +4,11 @@ from collections.abc import Collection, Iterable, Set
 
 from controller.flows.flow import Flow, FlowKey
 from controller.flows.table import Delta, FlowTable
+from controller.southbound.exchange import Sides
+from controller.southbound.meters import meters_of
+from controller.southbound.named import Named
 from controller.southbound.wire import Foreign
-from controller.southbound.zones import Zones
+from controller.southbound.zones import zones_of
 
 
 class Holding:
@@ -13,13 +16,14 @@ class Holding:
     do. Neither: it has to be read.
 
     flows:   by key, if spelled out. foreign: what is there too and cannot be ours.
-    zones:   those that the flows name.
+    zones, meters: those that the flows name. strays: numbers of meters that none names.
     """
 
     def __init__(self) -> None:
         self.flows: dict[FlowKey, Flow] | None = None
         self.foreign: tuple[Foreign, ...] = ()
-        self.zones = Zones()
+        self.zones, self.meters = Named(zones_of), Named(meters_of)
+        self.strays: frozenset[int] = frozenset()
         self._state: tuple[FlowTable, int] | None = None
 
     @property
@@ -41,14 +45,20 @@ class Holding:
             return None
         return table.since(self._state[1])
 
-    def read(self, flows: Iterable[Flow], foreign: Iterable[Foreign]) -> None:
+    def sides(self, delta: Delta) -> Sides:
+        """What surrounds a change of the flows."""
+        return Sides(self.zones.turnover(*delta), self.meters.turnover(*delta), self.strays)
+
+    def read(self, flows: Collection[Flow], foreign: Iterable[Foreign], meters: Iterable[int]) -> None:
         self.flows, self.foreign, self._state = {flow.key: flow for flow in flows}, tuple(foreign), None
-        self.zones = Zones(self.flows.values())
+        self.zones, self.meters = Named(zones_of, flows), Named(meters_of, flows)
+        self.strays = frozenset(meters) - {meter.number for meter in self.meters.all()}
 
     def take(self, adds: Collection[Flow], removals: Collection[Flow | Foreign]) -> None:
         """The switch confirmed these; nothing foreign is left."""
-        self.foreign = ()
+        self.foreign, self.strays = (), frozenset()
         self.zones.take(adds, removals)
+        self.meters.take(adds, removals)
         if self.flows is not None:
             for flow in removals:
                 if isinstance(flow, Flow):

@@ -22,7 +22,7 @@ _HEADER = struct.Struct("!BBHI")
 _BUNDLE = struct.Struct("!BBHIIHH")
 _ZONE = struct.Struct("!BBHIII6xH")
 _FLUSH_ZONE = 29  # subtype of Nicira's
-_FLOW_STATS, _TABLE_FEATURES, _MORE = 1, 12, 1
+_FLOW_STATS, _METER_CONFIG, _TABLE_FEATURES, _MORE = 1, 10, 12, 1
 _OPEN, _COMMIT, _DISCARD = 0, 4, 6
 _OPENED = b"\0\1"  # type of a reply
 _ATOMIC_AND_ORDERED = 1 | 2
@@ -73,6 +73,11 @@ def flow_stats_request(xid: int) -> bytes:
     """Asks for every flow of every table."""
     body = struct.pack("!B3xII4xQQHH4x", 0xFF, ANY, ANY, 0, 0, 1, 4)
     return _multipart(xid, _FLOW_STATS, body)
+
+
+def meter_config_request(xid: int) -> bytes:
+    """Asks for every meter."""
+    return _multipart(xid, _METER_CONFIG, struct.pack("!I4x", ANY))
 
 
 def table_features_request(xid: int) -> bytes:

@@ -7,13 +7,15 @@ Layouts: OpenFlow Switch Specification 1.4.0 (7.2 to 7.3) and Open vSwitch's `ni
 """
 
 import struct
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from types import MappingProxyType
 from typing import Any
 
 from controller.flows.action import (
-    CONTROLLER, Action, Bits, Choose, Commit, DecTtl, Goto, Load, Move, Output, OutputBits, Spread, Track, Tunnel,
+    CONTROLLER, Action, Bits, Choose, Commit, DecTtl, Goto, Load, Meter, Move, Output, OutputBits, Spread, Track,
+    Tunnel,
 )  # fmt: skip
 from controller.flows.flow import Flow, FlowKey
 from controller.flows.match import Match
@@ -31,7 +33,9 @@ _STATS = struct.Struct("!HBxIIHHHHH2xQQQ")
 _OUTPUT, _DEC_TTL, _SET_FIELD, _EXPERIMENTER = 0, 24, 25, 0xFFFF
 _REG_MOVE, _REG_LOAD, _MULTIPATH, _BUNDLE_LOAD, _OUTPUT_REG, _CT = 6, 7, 10, 13, 15, 35
 _CT_COMMIT, _NO_TABLE = 1, 0xFF  # flag and table of a conntrack action
-_GOTO_TABLE, _APPLY_ACTIONS = 1, 4
+_GOTO_TABLE, _APPLY_ACTIONS, _METER = 1, 4, 6
+_UNKNOWN_BAND = 0, 0, False
+_NO_METERS: Mapping[int, Meter] = MappingProxyType({})
 _HRW, _SYMMETRIC_L3L4_UDP, _OFPORT = 1, 3, 0x00000002  # bundle: algorithm, hash fields, member type NXM_OF_IN_PORT
 _MODULO_N = 0  # multipath: algorithm
 _LONGEST_KEPT = 1024  # bytes
@@ -98,15 +102,18 @@ def _flow_mod(command: int, table: int, priority: int, cookie: int, tail: bytes)
 
 @lru_cache(maxsize=1 << 16)
 def encode_instructions(actions: tuple[Action, ...]) -> bytes:
-    """Apply-actions for everything but the final Goto; no instruction at all drops."""
-    goto = b""
+    """Apply-actions for everything between a Meter and the final Goto; no instruction at all drops."""
+    goto, meter = b"", b""
     if actions and isinstance(actions[-1], Goto):
         goto = struct.pack("!HHB3x", _GOTO_TABLE, 8, actions[-1].table)
         actions = actions[:-1]
+    if actions and isinstance(actions[0], Meter):
+        meter = struct.pack("!HHI", _METER, 8, actions[0].number)
+        actions = actions[1:]
     if not actions:
-        return goto
+        return meter + goto
     body = encode_actions(actions)
-    return struct.pack("!HH4x", _APPLY_ACTIONS, 8 + len(body)) + body + goto
+    return meter + struct.pack("!HH4x", _APPLY_ACTIONS, 8 + len(body)) + body + goto
 
 
 def encode_actions(actions: tuple[Action, ...]) -> bytes:
@@ -183,6 +190,10 @@ def _encode_goto(action: Goto) -> bytes:
     raise WireError(f"goto table {action.table} is not the last action")
 
 
+def _encode_meter(action: Meter) -> bytes:
+    raise WireError(f"meter {action.number} is not the first action")
+
+
 _ENCODERS: dict[type, Callable[..., bytes]] = {
     Load: _encode_load,
     Move: _encode_move,
@@ -194,6 +205,7 @@ _ENCODERS: dict[type, Callable[..., bytes]] = {
     DecTtl: lambda _: struct.pack("!HH4x", _DEC_TTL, 8),
     Track: _encode_ct,
     Commit: _encode_ct,
+    Meter: _encode_meter,
     Goto: _encode_goto,
 }
 
@@ -208,6 +220,8 @@ def decode_instructions(raw: bytes) -> tuple[Action, ...] | None:
                 actions += [_action(kind, item) for kind, item in _items(body[8:])]
             elif kind == _GOTO_TABLE:
                 actions.append(Goto(body[4]))
+            elif kind == _METER:
+                actions.append(Meter(int.from_bytes(body[4:8]), *_UNKNOWN_BAND))
             else:
                 return None
     except Unknown:
@@ -296,8 +310,9 @@ def _bits(operand: bytes, low: int, width: int) -> Bits:
 # ---- read-back
 
 
-def decode_flow_stats(body: bytes) -> Iterator[Flow | Foreign]:
-    """The flows in the body of one flow-statistics reply (after the 16 bytes of the multipart header).
+def decode_flow_stats(body: bytes, meters: Mapping[int, Meter] = _NO_METERS) -> Iterator[Flow | Foreign]:
+    """The flows in the body of one flow-statistics reply (after the 16 bytes of the multipart header); `meters` of the
+    switch by number.
 
     A flow with a timeout or a flag is foreign, whatever it matches: none of ours has any.
     """
@@ -316,6 +331,8 @@ def decode_flow_stats(body: bytes) -> Iterator[Flow | Foreign]:
         if match is None or actions is None or idle or hard or flags or importance:
             yield Foreign(table, priority, cookie, body[start:after], match)
         else:
+            if actions and isinstance(actions[0], Meter):
+                actions = meters.get(actions[0].number, actions[0]), *actions[1:]
             yield Flow(table, priority, match, actions, cookie)
         at += length
 

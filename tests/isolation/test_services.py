@@ -8,6 +8,7 @@ import pytest
 
 from lab_fixture import command_output, running, write
 from pings_fixture import nothing_lost, pinging
+from scripts.overclos import intent, ready
 from talk_fixture import ping
 from topologies.emulator.lab import Lab
 
@@ -23,7 +24,9 @@ tenants:
         subnets:
           web: {{cidr: 10.1.0.0/24, cidr6: "fd00:1::/64", resolvers: [10.1.1.53, "fd00:2::53"]}}
           db: {{cidr: 10.1.1.0/24, cidr6: "fd00:2::/64"}}
-        security_groups: {{default: {{rules: {{}}}}, all: {{rules: {{in: {{direction: to-port}}, out: {{direction: from-port}}}}}}}}
+        security_groups:
+          default: {{rules: {{}}}}
+          all: {{rules: {{in: {{direction: to-port}}, out: {{direction: from-port}}}}}}
         instances:
           a: {{subnet: web, ip: 10.1.0.10, server: server-1, groups: [all]}}
           fixed: {{subnet: web, ip: 10.1.0.11, ip6: "fd00:1::f", server: server-2, groups: [all]}}
@@ -106,8 +109,9 @@ def test_the_kernel_makes_its_address_of_what_the_router_says(lab: Lab) -> None:
     """Of SLAAC the client is the kernel: with its interface up again it solicits."""
     address = re.search(r"fd00:1::[0-9a-f:]+", command_output(lab, MADE, ["ip", "-6", "addr", "show", "dev", "eth0"]))
     assert address is not None
-    again = "sysctl -qw net.ipv6.conf.eth0.accept_ra=2 net.ipv6.conf.eth0.autoconf=1; ip link set eth0 down; ip link set eth0 up"
-    command_output(lab, MADE, ["sh", "-c", f"ip -6 route flush dev eth0; ip -6 addr flush dev eth0 scope global; {again}"])
+    forget = "ip -6 route flush dev eth0; ip -6 addr flush dev eth0 scope global"
+    heed = "sysctl -qw net.ipv6.conf.eth0.accept_ra=2 net.ipv6.conf.eth0.autoconf=1"
+    command_output(lab, MADE, ["sh", "-c", f"{forget}; {heed}; ip link set eth0 down; ip link set eth0 up"])
     watch = "timeout 10 sh -c 'until ip -6 route | grep -q ^default; do sleep 0.1; done'; ip -6 addr; ip -6 route"
     found = command_output(lab, MADE, ["sh", "-c", watch])
     assert f"{address[0]}/64" in found, found
@@ -171,8 +175,11 @@ def test_questions_in_a_flood_cost_the_others_nothing(lab: Lab) -> None:
         "while time.monotonic() < end: s.sendto(b'x' * 1000, ('10.1.0.1', 53))\n"
     )
     with pinging(lab, (A, "10.1.1.10")) as pings:
+        before = ready.status(intent.status_socket(lab))["counters"]["packet_ins"]
         asking = lab.spawn(BLUE, ["python3", "-c", flood])
         for _ in range(5):
             assert dig(lab, A, "+short", "@10.1.0.1", "d.prod.red.internal").split() == ["10.1.1.10"]
         asking.wait()
     nothing_lost(pings)
+    heard = ready.status(intent.status_socket(lab))["counters"]["packet_ins"] - before
+    assert 100 < heard < 600, heard  # of hundreds of thousands: a burst of 100, then 100 a second

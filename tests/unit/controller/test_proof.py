@@ -24,7 +24,7 @@ def reading(held: set[Flow | wire.Foreign], wanted: set[Flow], believed: set[Flo
     """Of a switch s1 that holds, should hold, and is believed to hold this."""
     taken = None if believed is None else {each.key: each for each in believed}
     inspection = Inspection(lambda _: 1, FlowTable(wanted), taken)
-    for part in stats_reply(held, 1):
+    for part in stats_reply(held, 2):
         inspection.receive(part)
     assert inspection.done
     return Reading("s1", 1, inspection)

@@ -1,0 +1,64 @@
+"""Meters on the OpenFlow 1.4 wire (7.3.4.4, 7.3.5.10): made before the first flow that names them, gone after the last.
+
+The action `Meter` says all of a meter, so flows are compared with what a switch holds, meters and all.
+"""
+
+import struct
+from collections.abc import Iterable, Iterator
+from operator import attrgetter
+
+from controller.flows.action import Meter
+from controller.flows.flow import Flow
+from controller.southbound.named import Turnover
+from controller.southbound.oxm import WireError
+from controller.southbound.wire import VERSION
+
+METER_MOD = 29
+_ADD, _MODIFY, _DELETE = range(3)
+_KBPS, _PACKETS, _BURST = 1, 2, 4  # flags
+_DROP = 1  # type of band
+_MOD = struct.Struct("!BBHIHHI")
+_BAND = struct.Struct("!HHII4x")
+_CONFIG = struct.Struct("!HHI")
+_NONE: frozenset[Meter] = frozenset()
+
+
+def meters_of(flow: Flow) -> frozenset[Meter]:
+    """The meter that a flow names; it comes first."""
+    first = flow.actions[0] if flow.actions else None
+    return frozenset((first,)) if isinstance(first, Meter) else _NONE
+
+
+def made(turnover: Turnover[Meter], strays: Iterable[int], xid: int) -> bytes:
+    """Makes the meters that begin to be named, of those that are there already what they are to be."""
+    there = {meter.number for meter in turnover.ended}.union(strays)
+    begun = sorted(turnover.begun, key=attrgetter("number"))
+    return b"".join([_mod(_MODIFY if meter.number in there else _ADD, meter, xid) for meter in begun])
+
+
+def unmade(turnover: Turnover[Meter], strays: Iterable[int], xid: int) -> bytes:
+    """Removes the meters that nothing names any more."""
+    gone = {meter.number for meter in turnover.ended}.union(strays) - {meter.number for meter in turnover.begun}
+    return b"".join([_MOD.pack(VERSION, METER_MOD, _MOD.size, xid, _DELETE, 0, number) for number in sorted(gone)])
+
+
+def _mod(command: int, meter: Meter, xid: int) -> bytes:
+    flags = _BURST | (_PACKETS if meter.packets else _KBPS)
+    band = _BAND.pack(_DROP, _BAND.size, meter.rate, meter.burst)
+    return _MOD.pack(VERSION, METER_MOD, _MOD.size + len(band), xid, command, flags, meter.number) + band
+
+
+def decode_meters(body: bytes) -> Iterator[Meter]:
+    """The meters in the body of one meter-configuration reply (after the 16 bytes of the multipart header)."""
+    at = 0
+    while at < len(body):
+        if at + _CONFIG.size > len(body):
+            raise WireError(f"meter cut off at byte {at} of {len(body)}")
+        length, flags, number = _CONFIG.unpack_from(body, at)
+        if length < _CONFIG.size or at + length > len(body):
+            raise WireError(f"meter of length {length} at byte {at} of {len(body)}")
+        rate, burst = 0, 0
+        if length >= _CONFIG.size + _BAND.size:
+            _, _, rate, burst = _BAND.unpack_from(body, at + _CONFIG.size)
+        yield Meter(number, rate, burst, bool(flags & _PACKETS))
+        at += length
