@@ -1,7 +1,8 @@
 """The names of a VPC (RFC 1035): `INSTANCE.VPC.TENANT.internal`, answered at the gateway's address.
 
 Other names are refused, which makes a client go on to the next resolver that it was told of. Nothing is forwarded: what
-tenants ask of the world goes to their own resolvers, through their own VPC. (Codes are compared by value: Eventlet has dnspython loaded a second time.)
+tenants ask of the world goes to their own resolvers, through their own VPC. Codes are compared by value, for Eventlet
+has dnspython loaded a second time.
 """
 
 from collections.abc import Callable, Iterable
