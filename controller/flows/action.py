@@ -95,6 +95,21 @@ class Commit:
     zone: Bits
 
 
+@dataclass(frozen=True, slots=True, order=True)
+class Meter:
+    """`meter:number`, the first action of a flow: drops what exceeds a rate, with all that would come of it.
+
+    rate:    kbit/s of frames without preamble and checksum, or packets/s if it counts `packets`.
+    burst:   kbit, or packets, that may come at once after a pause.
+    number:  whoever uses it shares it; one number has one rate.
+    """
+
+    number: int
+    rate: int
+    burst: int
+    packets: bool = False
+
+
 @dataclass(frozen=True, slots=True)
 class Goto:
     """`goto_table`: the last action, to a table with a higher number."""
@@ -102,4 +117,4 @@ class Goto:
     table: int
 
 
-Action = Load | Move | Output | Tunnel | OutputBits | Spread | Choose | DecTtl | Track | Commit | Goto
+Action = Load | Move | Output | Tunnel | OutputBits | Spread | Choose | DecTtl | Track | Commit | Meter | Goto

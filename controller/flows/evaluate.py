@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from controller.flows.action import (
-    IN_PORT, Action, Bits, Choose, Commit, DecTtl, Goto, Load, Move, Output, OutputBits, Spread, Track, Tunnel,
+    IN_PORT, Action, Bits, Choose, Commit, DecTtl, Goto, Load, Meter, Move, Output, OutputBits, Spread, Track, Tunnel,
 )  # fmt: skip
 from controller.flows.connections import Connections
 from controller.flows.flow import Flow
@@ -88,6 +88,8 @@ class Switch:
                         _emit(state, port, outcome)
                 case OutputBits(bits):
                     _emit(state, read(state, bits), outcome)
+                case Meter():
+                    pass  # who sends more than a rate does, is a matter of time
                 case DecTtl():
                     state["ip_ttl"] = state.get("ip_ttl", DEFAULT_TTL) - 1
                     if state["ip_ttl"] <= 0:

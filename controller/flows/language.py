@@ -4,7 +4,7 @@ import hashlib
 from functools import cache, lru_cache
 
 from controller.flows.action import (
-    Action, Bits, Choose, Commit, DecTtl, Goto, Load, Move, Output, OutputBits, Spread, Track, Tunnel,
+    Action, Bits, Choose, Commit, DecTtl, Goto, Load, Meter, Move, Output, OutputBits, Spread, Track, Tunnel,
 )  # fmt: skip
 from controller.flows.flow import Flow
 from controller.flows.match import Match
@@ -122,6 +122,8 @@ def _check(table: Table, match: Match, actions: tuple[Action, ...]) -> None:
             raise ContractError(f"{table.name} does not emit")
         if isinstance(action, Track) and action.table <= table.number:
             raise ContractError(f"{table.name}: a connection's packet goes on in a table behind")
+        if isinstance(action, Meter) and place:
+            raise ContractError(f"{table.name}: a meter comes first")
         if isinstance(action, Goto) and (place != len(actions) - 1 or action.table <= table.number):
             raise ContractError(f"{table.name}: goto comes last and leads forward")
 
@@ -132,7 +134,7 @@ def _written(action: Action) -> tuple[Bits, ...]:
             return (target,)
         case Tunnel():
             return (bits("tun_dst"),)
-        case Output() | OutputBits() | DecTtl() | Track() | Commit() | Goto():
+        case Output() | OutputBits() | DecTtl() | Track() | Commit() | Meter() | Goto():
             return ()
 
 

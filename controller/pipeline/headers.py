@@ -45,6 +45,7 @@ def _headers() -> dict[str, Header]:
         Header("eth_src", 48, OPENFLOW_BASIC, 4, "mac"),
         Header("eth_type", 16, OPENFLOW_BASIC, 5, "hex"),
         Header("vlan_vid", 13, OPENFLOW_BASIC, 6, "hex"),  # bit 12 says that a tag is present, so 0 means untagged
+        Header("ip_dscp", 6, OPENFLOW_BASIC, 8, requires=_IP),
         Header("ip_proto", 8, OPENFLOW_BASIC, 10, requires=_IP),
         Header("ip_frag", 2, NXM_1, 26, "frag", _IP),
         Header("ip_ttl", 8, NXM_1, 29, requires=_IP),  # IPv6 calls it hop limit

@@ -2,15 +2,17 @@
 
 from collections.abc import Iterator, Mapping
 
+from controller.flows.action import Meter
 from controller.flows.flow import Flow, FlowKey
 from controller.flows.table import FlowTable
 from controller.southbound import messages
-from controller.southbound.exchange import Exchange, TakeXids
+from controller.southbound.exchange import Reading, TakeXids
+from controller.southbound.meters import meters_of
 from controller.southbound.wire import Foreign, decode_flow_stats
 
 
-class Inspection(Exchange):
-    """Reads back every flow while nothing else is said to the switch, so what it holds cannot change meanwhile.
+class Inspection(Reading):
+    """Reads back everything while nothing else is said to the switch, so what it holds cannot change meanwhile.
 
     believed: what the session takes the switch to hold; wanted: what the table that it follows says. Both are as they
     are now, whatever becomes of the table.
@@ -18,22 +20,20 @@ class Inspection(Exchange):
 
     def __init__(self, take_xids: TakeXids, table: FlowTable, held: Mapping[FlowKey, Flow] | None) -> None:
         """`held` is None when the switch holds just what the table says."""
-        super().__init__(take_xids, 1)
+        super().__init__(take_xids)
         self.wanted: Mapping[FlowKey, Flow] = dict(table.flows)
         self.believed = self.wanted if held is None else dict(held)
         self._parts: list[bytes] = []
-        self._due = iter((messages.flow_stats_request(self._first),))
 
-    def receive(self, message: bytes) -> None:
-        kind = messages.header(message).kind
-        if kind == messages.ERROR:
-            self._fail(message)
-        elif kind == messages.MULTIPART_REPLY:
-            self.done = not messages.more_follows(message)
-            self._parts.append(message)
+    def _take(self, part: bytes) -> None:
+        self._parts.append(part)
 
-    def found(self) -> Iterator[Flow | Foreign]:
-        """What the switch holds. Decoding costs milliseconds per thousand flows: it is not done while the daemon
-        listens to other switches. Raises WireError on what is no list of flows."""
+    def found(self) -> Iterator[Flow | Foreign | Meter]:
+        """What the switch holds: its flows, and meters that none of ours uses. Decoding costs milliseconds per thousand
+        flows: it is not done while the daemon listens to other switches. Raises WireError on bytes that are none."""
+        unused = set(self.meters.values())
         for part in self._parts:
-            yield from decode_flow_stats(part[messages.MULTIPART_HEADER :])
+            for flow in decode_flow_stats(part[messages.MULTIPART_HEADER :], self.meters):
+                unused -= set() if isinstance(flow, Foreign) else meters_of(flow)
+                yield flow
+        yield from unused

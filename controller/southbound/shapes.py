@@ -3,13 +3,14 @@
 from collections.abc import Hashable
 
 from controller.flows.action import (
-    Action, Choose, Commit, DecTtl, Goto, Load, Move, Output, OutputBits, Spread, Track, Tunnel,
+    Action, Choose, Commit, DecTtl, Goto, Load, Meter, Move, Output, OutputBits, Spread, Track, Tunnel,
 )  # fmt: skip
 from controller.flows.flow import Flow
 from controller.pipeline.headers import HEADERS
 
 _WHOLE = (Move, OutputBits, Choose, DecTtl, Track, Commit, Goto)  # judged with everything in them
-_KINDS = (Output, Tunnel, Spread)  # any port will do: Open vSwitch does not ask whether there is one
+# Any port will do: Open vSwitch does not ask whether there is one. A meter is there before its flow.
+_KINDS = (Output, Tunnel, Spread, Meter)
 _KEYS = {name for header in HEADERS.values() for name, _ in header.requires}  # on their values others depend
 _NUMBERS: dict[Hashable, int] = {}
 _RECENT: dict[int, tuple[Flow, int | None]] = {}  # by identity: one flow goes to many switches

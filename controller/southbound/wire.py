@@ -7,13 +7,14 @@ Layouts: OpenFlow Switch Specification 1.4.0 (7.2 to 7.3) and Open vSwitch's `ni
 """
 
 import struct
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from types import MappingProxyType
 from typing import Any
 
 from controller.flows.action import (
-    Action, Bits, Choose, Commit, DecTtl, Goto, Load, Move, Output, OutputBits, Spread, Track, Tunnel,
+    Action, Bits, Choose, Commit, DecTtl, Goto, Load, Meter, Move, Output, OutputBits, Spread, Track, Tunnel,
 )  # fmt: skip
 from controller.flows.flow import Flow, FlowKey
 from controller.flows.match import Match
@@ -31,13 +32,14 @@ _STATS = struct.Struct("!HBxIIHHHHH2xQQQ")
 _OUTPUT, _DEC_TTL, _SET_FIELD, _EXPERIMENTER = 0, 24, 25, 0xFFFF
 _REG_MOVE, _REG_LOAD, _MULTIPATH, _BUNDLE_LOAD, _OUTPUT_REG, _CT = 6, 7, 10, 13, 15, 35
 _CT_COMMIT, _NO_TABLE = 1, 0xFF  # flag and table of a conntrack action
-_GOTO_TABLE, _APPLY_ACTIONS = 1, 4
+_GOTO_TABLE, _APPLY_ACTIONS, _METER = 1, 4, 6
 _HRW, _SYMMETRIC_L3L4_UDP, _OFPORT = 1, 3, 0x00000002  # bundle: algorithm, hash fields, member type NXM_OF_IN_PORT
 _MODULO_N = 0  # multipath: algorithm
 _LONGEST_KEPT = 1024  # bytes
 _TUN_DST = Bits("tun_dst", 0, 32)
 _RECENT: dict[int, tuple[Flow, bytes]] = {}  # by identity: one flow goes to many switches, and hashing it costs as much
 _RECENT_KEPT = 1 << 15
+NO_METERS: Mapping[int, Meter] = MappingProxyType({})
 _NO_PACKET = 0  # max_len of an output: only meaningful towards the controller
 
 
@@ -98,15 +100,18 @@ def _flow_mod(command: int, table: int, priority: int, cookie: int, tail: bytes)
 
 @lru_cache(maxsize=1 << 16)
 def encode_instructions(actions: tuple[Action, ...]) -> bytes:
-    """Apply-actions for everything but the final Goto; no instruction at all drops."""
-    goto = b""
+    """Apply-actions for everything but a Meter in front and the final Goto; no instruction at all drops."""
+    goto = meter = b""
+    if actions and isinstance(actions[0], Meter):
+        meter = struct.pack("!HHI", _METER, 8, actions[0].number)
+        actions = actions[1:]
     if actions and isinstance(actions[-1], Goto):
         goto = struct.pack("!HHB3x", _GOTO_TABLE, 8, actions[-1].table)
         actions = actions[:-1]
     if not actions:
-        return goto
+        return meter + goto
     body = b"".join([_ENCODERS[type(action)](action) for action in actions])
-    return struct.pack("!HH4x", _APPLY_ACTIONS, 8 + len(body)) + body + goto
+    return meter + struct.pack("!HH4x", _APPLY_ACTIONS, 8 + len(body)) + body + goto
 
 
 def _operand(bits: Bits) -> bytes:
@@ -175,8 +180,8 @@ def _encode_ct(action: Track | Commit) -> bytes:
     return _nicira(_CT, zone + struct.pack("!B3xH", table, 0))  # no helper
 
 
-def _encode_goto(action: Goto) -> bytes:
-    raise WireError(f"goto table {action.table} is not the last action")
+def _encode_misplaced(action: Goto | Meter) -> bytes:
+    raise WireError(f"{action} is not the {'last' if isinstance(action, Goto) else 'first'} action")
 
 
 _ENCODERS: dict[type, Callable[..., bytes]] = {
@@ -190,13 +195,14 @@ _ENCODERS: dict[type, Callable[..., bytes]] = {
     DecTtl: lambda _: struct.pack("!HH4x", _DEC_TTL, 8),
     Track: _encode_ct,
     Commit: _encode_ct,
-    Goto: _encode_goto,
+    Meter: _encode_misplaced,
+    Goto: _encode_misplaced,
 }
 
 
 @lru_cache(maxsize=1 << 16)
 def decode_instructions(raw: bytes) -> tuple[Action, ...] | None:
-    """The actions of an instruction list, or None when some are not ours."""
+    """The actions of an instruction list, or None when some are not ours. A meter has no more than its number."""
     actions: list[Action] = []
     try:
         for kind, body in _items(raw):
@@ -204,6 +210,8 @@ def decode_instructions(raw: bytes) -> tuple[Action, ...] | None:
                 actions += [_action(kind, item) for kind, item in _items(body[8:])]
             elif kind == _GOTO_TABLE:
                 actions.append(Goto(body[4]))
+            elif kind == _METER and not actions:
+                actions.append(Meter(int.from_bytes(body[4:8]), 0, 0))
             else:
                 return None
     except Unknown:
@@ -292,8 +300,9 @@ def _bits(operand: bytes, low: int, width: int) -> Bits:
 # ---- read-back
 
 
-def decode_flow_stats(body: bytes) -> Iterator[Flow | Foreign]:
-    """The flows in the body of one flow-statistics reply (after the 16 bytes of the multipart header).
+def decode_flow_stats(body: bytes, meters: Mapping[int, Meter] = NO_METERS) -> Iterator[Flow | Foreign]:
+    """The flows in the body of one flow-statistics reply (after the 16 bytes of the multipart header), where there are
+    these meters.
 
     A flow with a timeout or a flag is foreign, whatever it matches: none of ours has any.
     """
@@ -308,12 +317,20 @@ def decode_flow_stats(body: bytes) -> Iterator[Flow | Foreign]:
         if match_length < 4 or after > at + length or at + length > len(body):
             raise WireError(f"flow entry of length {length} with a match of {match_length} at byte {at}")
         match = _kept(decode_match, body[start + 4 : start + match_length])
-        actions = _kept(decode_instructions, body[after : at + length])
+        actions = _metered(_kept(decode_instructions, body[after : at + length]), meters)
         if match is None or actions is None or idle or hard or flags or importance:
             yield Foreign(table, priority, cookie, body[start:after], match)
         else:
             yield Flow(table, priority, match, actions, cookie)
         at += length
+
+
+def _metered(actions: tuple[Action, ...] | None, meters: Mapping[int, Meter]) -> tuple[Action, ...] | None:
+    """With the meter as it is; None when there is none of ours."""
+    if not actions or not isinstance(actions[0], Meter):
+        return actions
+    meter = meters.get(actions[0].number)
+    return None if meter is None else (meter, *actions[1:])
 
 
 def _kept(decode: Any, raw: bytes) -> Any:

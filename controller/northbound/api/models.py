@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from controller.model.acl import MAX_NUMBER
+from controller.model.qos import LEAST_BURST_KBIT, MAX_DSCP, MAX_LIMIT
 from controller.model.routing import NEXT_HOPS_PER_ROUTE
 from controller.model.security import GROUPS_PER_VPC
 from controller.northbound.api.notations import (
@@ -95,6 +96,22 @@ class SecurityGroupBody(Body):
     established: Literal["cut", "keep"] = Field("cut", description="Open connections that are allowed no more.")
 
 
+Limit = Annotated[int, Field(ge=1, le=MAX_LIMIT)]
+
+
+class QosBody(Body):
+    """Limits of a port in both directions, and the mark of what it sends. Rates count whole Ethernet frames."""
+
+    from_port_kbps: Limit | None = Field(None, description="Most kbit/s that it sends; default: no limit.")
+    to_port_kbps: Limit | None = Field(None, description="Most kbit/s that it gets; default: no limit.")
+    from_port_pps: Limit | None = Field(None, description="Most packets/s that it sends; default: no limit.")
+    to_port_pps: Limit | None = Field(None, description="Most packets/s that it gets; default: no limit.")
+    burst_kbit: Annotated[int, Field(ge=LEAST_BURST_KBIT, le=MAX_LIMIT)] | None = Field(
+        None, description="What may pass at once after a pause; default: half a second's worth."
+    )
+    dscp: Annotated[int, Field(ge=0, le=MAX_DSCP)] | None = Field(None, description="Default: as it is sent.")
+
+
 class InstanceBody(Body):
     """What is left out is decided by the server, and stays as it is when an instance is replaced."""
 
@@ -106,6 +123,7 @@ class InstanceBody(Body):
     groups: Annotated[list[Name], Field(min_length=1, max_length=GROUPS_PER_VPC)] | None = Field(
         None, description="Its security groups; default: `default`, if the VPC has groups."
     )
+    qos: QosBody | None = Field(None, description="Of its port; the operator's to say.")
 
 
 class Named(Body):
@@ -221,6 +239,7 @@ class InstanceOut(Out):
     server: str
     groups: list[str]
     ports: list[str]
+    qos: QosBody
 
 
 class PortOut(Out):
@@ -232,6 +251,7 @@ class PortOut(Out):
     mac: str
     server: str
     spoofing_allowed: bool = Field(description="Whether it may send from any address; the operator's to say.")
+    qos: QosBody
 
 
 class SwitchBody(Body):

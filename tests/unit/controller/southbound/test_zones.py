@@ -20,7 +20,8 @@ from controller.pipeline.fields import ZONE
 from controller.pipeline.tables import FROM_PEER
 from controller.southbound import messages
 from controller.southbound.reconciler import Counters, Session, Target
-from controller.southbound.zones import Turnover, Zones, zones_of
+from controller.southbound.named import Named, Turnover
+from controller.southbound.zones import zones_of
 
 BAD_EXP_TYPE = (1, 4)  # OFPET_BAD_REQUEST, OFPBRC_BAD_EXP_TYPE
 LOOK = Flow(2, 1, (), (Output(1),))
@@ -96,7 +97,7 @@ TABLES = st.dictionaries(st.integers(1, 4), st.sets(st.integers(1, 4), max_size=
 @given(TABLES, TABLES)
 def test_what_begins_and_what_ends_is_what_only_one_side_names(before: set[Flow], after: set[Flow]) -> None:
     delta = FlowTable(after).compared_with({one.key: one for one in before})
-    zones, then = Zones(before), Zones(after)
+    zones, then = Named(zones_of, before), Named(zones_of, after)
     old, new = (frozenset().union(*map(zones_of, flows)) for flows in (before, after))
     assert zones.turnover(*delta) == Turnover(tuple(sorted(new - old)), tuple(sorted(old - new)))
     zones.take(*delta)
