@@ -15,6 +15,7 @@ from typing import Any
 import eventlet
 from ryu import cfg
 
+from controller.answers import Answers
 from controller.checkup import Checkup, Engine, Witness
 from controller.feeds import Feed, FileFeed, NoFeed, SnapshotNews, StoreFeed
 from controller.model.placement import Observed
@@ -23,7 +24,7 @@ from controller.northbound.store import Memory
 from controller.progress import Progress
 from controller.realized import realizations
 from controller.southbound.chassis import ChassisNews
-from controller.southbound.connection import Answer
+from controller.southbound.connection import Answer, Asked
 from controller.southbound.fleet import Fleet
 from controller.southbound.reconciler import Target
 from controller.southbound.status import StatusSocket
@@ -55,6 +56,7 @@ class Daemon:
         self._engine = Witness(engine)
         self._fleet = Fleet()
         self._progress = Progress(self._fleet, switches.counters)
+        self._answers = Answers(self._progress)
         self.checkup = Checkup(self._engine, self._progress, self._inbox)
         self.feed: Feed = NoFeed(self._inbox)
         self._watches = Watches(self._progress, self._inbox)
@@ -80,6 +82,8 @@ class Daemon:
                     self._changed = self._changed or time.monotonic()
             elif isinstance(news, SnapshotNews):
                 self._hear_snapshot(news)
+            elif isinstance(news, Asked):
+                self._answers.hear(news.connection)
             else:
                 self._fleet.hear(news)
                 if not isinstance(news, Answer):
@@ -92,6 +96,8 @@ class Daemon:
             if time.monotonic() > begun + _SLICE_S:
                 eventlet.sleep(0)  # echo requests of other switches must not wait
                 begun = time.monotonic()
+        if self._answers.advance():
+            self._inbox.wake()
         self._progress.arrivals.heard(self._fleet)
         if self._progress.settled:
             self.feed.confirm(complete=not self._progress.awaited())

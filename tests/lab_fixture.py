@@ -1,5 +1,6 @@
 """A running lab for tests, and the checks that every such test ends with."""
 
+import re
 import secrets
 import subprocess
 import sys
@@ -11,6 +12,7 @@ from controller.compiler import program
 from controller.flows.text import flows_text
 from controller.model.placement import Observed
 from controller.model.snapshot import Snapshot
+from controller.southbound.meters import meters_of
 from scripts.overclos import checking, lifecycle
 from scripts.overclos.changing import plugged
 from scripts.overclos.progress import Progress
@@ -105,3 +107,5 @@ def assert_as_compiled(lab: Lab, seen: Observed | None = None, expected: Snapsho
         file = lab.directory / "expected.flows"
         file.write_text(flows_text(table.flows.values()))
         ofctl(lab, dpid, "diff-flows", str(file))
+        named = {meter.number for flow in table.flows.values() for meter in meters_of(flow)}
+        assert set(map(int, re.findall(r"meter=(\d+)", ofctl(lab, dpid, "dump-meters")))) == named

@@ -3,32 +3,30 @@ vSwitch does, and refuses what it is told to refuse."""
 
 import struct
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from itertools import count
 
-from controller.flows.action import Meter
 from controller.flows.flow import Flow, FlowKey
 from controller.southbound import messages, meters, oxm, wire
 from controller.southbound.connection import Answer, Connected
 from controller.southbound.fleet import Fleet
-from controller.southbound.meters import meters_of
 from controller.southbound.reconciler import Counters, Session
 
 _FLOW_MOD = struct.Struct("!BBHIQQBBHHHIIIHH")
 BAD_OUT_PORT = (2, 4)  # OFPET_BAD_ACTION, OFPBAC_BAD_OUT_PORT
-OUT_OF_METERS, UNKNOWN_METER = (12, 10), (12, 3)  # OFPET_METER_MOD_FAILED
+METER_EXISTS, UNKNOWN_METER, OUT_OF_METERS = (12, 1), (12, 3), (12, 10)  # OFPET_METER_MOD_FAILED
 MSG_FAILED = (17, 13)  # OFPET_BUNDLE_FAILED, OFPBFC_MSG_FAILED
 
 
 class FakeSwitch:
     """`refuses_on_add` and `refuses_on_commit` say which flows it does not take, and when it says so; `meterless`, that
-    it takes no meter."""
+    it makes no meter."""
 
     def __init__(self) -> None:
+        self.meters: dict[int, bytes] = {}  # number -> its description without the length
         self.flows: dict[FlowKey | bytes, Flow | wire.Foreign] = {}
-        self.meters: dict[int, Meter] = {}
-        self.meterless = False
         self.seen: list[int] = []
+        self.meterless = False
         self.refuses_on_add: Callable[[Flow], bool] = lambda _: False
         self.refuses_on_commit: Callable[[Flow], bool] = lambda _: False
         self._bundle: list[tuple[bytes, int, Flow]] = []
@@ -40,38 +38,20 @@ class FakeSwitch:
     def _answers(self, message: bytes) -> Iterator[bytes]:
         kind, _, xid = messages.header(message)
         self.seen.append(kind)
-        if kind == messages.MULTIPART_REQUEST and message[9] == messages.METER_CONFIG:
-            yield meters_reply(self.meters.values(), xid)
-        elif kind == messages.MULTIPART_REQUEST:
-            yield from self._stats(xid)
+        if kind == messages.MULTIPART_REQUEST:
+            yield from self._stats(xid) if message[9] == 1 else (self._configs(xid),)
         elif kind == meters.METER_MOD:
-            yield from self._meter(message, xid)
+            yield from self._meter_mod(message, xid)
         elif kind == messages.BARRIER_REQUEST:
             yield struct.pack("!BBHI", wire.VERSION, messages.BARRIER_REPLY, 8, xid)
         elif kind == messages.BUNDLE_CONTROL:
             yield from self._control(message, xid)
         elif kind == messages.BUNDLE_ADD:
-            command, flow = read_flow_mod(message[16:], self.meters)
-            if isinstance(flow, wire.Foreign):
-                yield error(xid, UNKNOWN_METER)
-            elif command == wire.ADD and self.refuses_on_add(flow):
+            command, flow = read_flow_mod(message[16:])
+            if command == wire.ADD and self.refuses_on_add(flow):
                 yield error(xid, BAD_OUT_PORT)
             else:
                 self._bundle.append((message, command, flow))
-
-    def _meter(self, message: bytes, xid: int) -> Iterator[bytes]:
-        command, flags, number = struct.unpack_from("!HHI", message, 8)
-        there = number in self.meters
-        if command == 2:
-            self.meters.pop(number, None)
-            used = [key for key, flow in self.flows.items() if any(one.number == number for one in meters_of(flow))]
-            for key in used:
-                del self.flows[key]
-        elif self.meterless or there == (command == 0):
-            yield error(xid, UNKNOWN_METER if command else OUT_OF_METERS if self.meterless else meters.METER_EXISTS)
-        else:
-            rate, burst = struct.unpack_from("!II", message, 20)
-            self.meters[number] = Meter(number, rate, burst, flags & 2 != 0)
 
     def _control(self, message: bytes, xid: int) -> Iterator[bytes]:
         (kind,) = struct.unpack_from("!H", message, 12)
@@ -91,16 +71,28 @@ class FakeSwitch:
                     self.flows.pop(flow.key, None)
         yield message[:12] + struct.pack("!H", kind + 1) + message[14:]
 
+    def _meter_mod(self, message: bytes, xid: int) -> Iterator[bytes]:
+        command, number = struct.unpack_from("!H2xI", message, 8)
+        if self.meterless and command == 0:
+            yield error(xid, OUT_OF_METERS, message)
+        elif (number in self.meters) is (command == 0):
+            yield error(xid, METER_EXISTS if command == 0 else UNKNOWN_METER, message)
+        elif command == 2:
+            del self.meters[number]
+            assert not any(isinstance(flow, Flow) and number in _numbers(flow) for flow in self.flows.values())
+        else:
+            self.meters[number] = message[10:12] + struct.pack("!I", number) + message[16:]
+
+    def _configs(self, xid: int) -> bytes:
+        body = b"".join(struct.pack("!H", 2 + len(config)) + config for config in self.meters.values())
+        return struct.pack("!BBHIHH4x", wire.VERSION, messages.MULTIPART_REPLY, 16 + len(body), xid, 10, 0) + body
+
     def _stats(self, xid: int) -> Iterator[bytes]:
         yield from stats_reply(self.flows.values(), xid)
 
 
-def meters_reply(found: Iterable[Meter], xid: int) -> bytes:
-    entries = [
-        struct.pack("!HHIHHII4x", 24, 6 if one.packets else 5, one.number, 1, 16, one.rate, one.burst) for one in found
-    ]
-    body = b"".join(entries)
-    return struct.pack("!BBHIHH4x", wire.VERSION, messages.MULTIPART_REPLY, 16 + len(body), xid, 10, 0) + body
+def _numbers(flow: Flow) -> set[int]:
+    return {meter.number for meter in meters.meters_of(flow)}
 
 
 def stats_reply(flows: Iterable[Flow | wire.Foreign], xid: int, parts: int = 2) -> Iterator[bytes]:
@@ -149,10 +141,11 @@ def split(data: bytes) -> Iterator[bytes]:
         at += length
 
 
-def read_flow_mod(mod: bytes, known: Mapping[int, Meter]) -> tuple[int, Flow | wire.Foreign]:
-    """(command, flow) of a flow-mod, read by the read-back decoder; a foreign one has a meter that is not there."""
+def read_flow_mod(mod: bytes) -> tuple[int, Flow]:
+    """(command, flow) of a flow-mod, read by the read-back decoder."""
     _, _, _, _, cookie, _, table, command, _, _, priority, *_ = _FLOW_MOD.unpack_from(mod)
-    (flow,) = wire.decode_flow_stats(_entry(table, priority, cookie, mod[48:]), known)
+    (flow,) = wire.decode_flow_stats(_entry(table, priority, cookie, mod[48:]))
+    assert isinstance(flow, Flow)
     return command, flow
 
 
@@ -163,8 +156,8 @@ def stats_entry(flow: Flow | wire.Foreign) -> bytes:
     return _entry(flow.table, flow.priority, flow.cookie, tail)
 
 
-def error(xid: int, words: tuple[int, int]) -> bytes:
-    return struct.pack("!BBHIHH", wire.VERSION, messages.ERROR, 12, xid, *words)
+def error(xid: int, words: tuple[int, int], quoted: bytes = b"") -> bytes:
+    return struct.pack("!BBHIHH", wire.VERSION, messages.ERROR, 12 + len(quoted), xid, *words) + quoted
 
 
 def _entry(table: int, priority: int, cookie: int, tail: bytes, idle: int = 0) -> bytes:

@@ -5,7 +5,7 @@ from typing import Any
 from ryu.ofproto import ofproto_protocol, ofproto_v1_4, ofproto_v1_4_parser
 
 from controller.flows.action import (
-    Bits, Choose, Commit, DecTtl, Goto, Load, Meter, Move, Output, OutputBits, Spread, Track, Tunnel,
+    Bits, Choose, Commit, DecTtl, Goto, Load, Move, Output, OutputBits, Spread, Track, Tunnel,
 )  # fmt: skip
 from controller.flows.flow import Flow
 from controller.flows.match import Match
@@ -53,12 +53,10 @@ def _match(match: Match) -> Any:
 
 def _instructions(actions: tuple[Any, ...]) -> list[Any]:
     parser = ofproto_v1_4_parser
-    instructions = [action for action in actions if isinstance(action, (Meter, Goto))]
-    applied = [_action(single) for action in actions if action not in instructions for single in _singles(action)]
-    meters = [parser.OFPInstructionMeter(action.number) for action in instructions if isinstance(action, Meter)]
-    gotos = [parser.OFPInstructionGotoTable(action.table) for action in instructions if isinstance(action, Goto)]
-    applies = [parser.OFPInstructionActions(ofproto_v1_4.OFPIT_APPLY_ACTIONS, applied)] if applied else []
-    return meters + applies + gotos
+    applied = [_action(single) for action in actions if not isinstance(action, Goto) for single in _singles(action)]
+    instructions = [parser.OFPInstructionActions(ofproto_v1_4.OFPIT_APPLY_ACTIONS, applied)] if applied else []
+    gotos = [action.table for action in actions if isinstance(action, Goto)]
+    return instructions + [parser.OFPInstructionGotoTable(table) for table in gotos]
 
 
 def _singles(action: Any) -> list[Any]:

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from controller.compiler.address import ipv6, mac, prefix
 from controller.compiler.entry import entering
+from controller.compiler.ask import asking
 from controller.compiler.routes import Lead, Led, RoutesScope
 from controller.compiler.unit import Selected
 from controller.compiler.vpc import VpcScope
@@ -20,6 +21,7 @@ from controller.flows.language import bits, flow, goto, load
 from controller.flows.match import match
 from controller.model.addresses import GATEWAY_MAC
 from controller.model.ipv6 import GATEWAY_LINK_LOCAL
+from controller.model.ask import Ask
 from controller.pipeline.fields import NETWORK, SLOT
 from controller.pipeline.headers import IPV4, IPV6
 from controller.pipeline.tables import GATEWAY, NEIGHBOUR, NEXT_HOP_INSTANCE, PEERED
@@ -42,6 +44,14 @@ class Itself(NamedTuple):
     because: str
 
 
+class Elsewhere(NamedTuple):
+    """All addresses that no route of the subnet leads to."""
+
+    vni: int
+    dual: bool
+    because: str
+
+
 SCOPES = (VpcScope, RoutesScope)
 
 
@@ -55,16 +65,21 @@ def select(scope: VpcScope | RoutesScope) -> Iterator[Selected]:
             cidr6 = target.cidr6 if subnet.cidr6 else None
             route = Connected(subnet.vni, target.cidr, cidr6, target.vni, target.id)
             yield (subnet.id, target.id), present, route
+        yield (subnet.id, "elsewhere"), present, Elsewhere(subnet.vni, subnet.cidr6 is not None, subnet.id)
         if subnet.cidr6:
             yield subnet.id, present, Itself(subnet.vni, subnet.id)
 
 
-def compile(view: Connected | Itself | Led) -> Iterator[Flow]:
+def compile(view: Connected | Itself | Elsewhere | Led) -> Iterator[Flow]:
     if isinstance(view, Led):
         yield _flow(view.vni, view.lead.destination, view.lead.route, *_onward(view.lead))
     elif isinstance(view, Itself):
         to_itself = match(network=view.vni, eth_dst=mac(GATEWAY_MAC), eth_type=IPV6, ipv6_dst=ipv6(GATEWAY_LINK_LOCAL))
         yield flow(GATEWAY, "prefix", to_itself, goto(NEIGHBOUR), because=view.because, rank=128)
+    elif isinstance(view, Elsewhere):
+        for version in (IPV4, IPV6) if view.dual else (IPV4,):
+            anywhere = match(network=view.vni, eth_dst=mac(GATEWAY_MAC), eth_type=version)
+            yield flow(GATEWAY, "nowhere", anywhere, *asking(Ask.NO_ROUTE), because=view.because)
     else:
         for cidr in filter(None, (view.cidr, view.cidr6)):
             yield _flow(view.vni, cidr, view.because, *entering(view.to_vni, view.vni), goto(NEIGHBOUR))

@@ -8,7 +8,8 @@ _OFPORT_BITS = 16  # Open vSwitch numbers ports up to 65279, and meters up to 2*
 class Limited(IntEnum):
     """What a meter of a port is about."""
 
-    FROM_RATE = 1
+    QUESTIONS = 0  # to the controller
+    FROM_RATE = 1  # kbit/s that it sends, and so on
     FROM_PACKETS = 2
     TO_RATE = 3
     TO_PACKETS = 4

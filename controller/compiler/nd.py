@@ -6,13 +6,16 @@ the table that a flow is in. So the first half goes on to a table behind, and th
 
 from controller.flows.action import IN_PORT, Action, Output
 from controller.flows.language import load, move
-from controller.pipeline.headers import ICMPV6, IPV6, NEIGHBOUR_ADVERTISEMENT, NEIGHBOUR_SOLICITATION
+from controller.pipeline.headers import (
+    ICMPV6, IPV6, NEIGHBOUR_ADVERTISEMENT, NEIGHBOUR_SOLICITATION, ROUTER_SOLICITATION,
+)  # fmt: skip
 
 ROUTER, SOLICITED, OVERRIDE = 1 << 31, 1 << 30, 1 << 29  # flags of an advertisement
 TARGET_LINK_LAYER = 2  # type of the option with the target's MAC
 DISCOVERY = range(133, 138)  # icmpv6_type: solicitations and advertisements of routers and neighbours, redirect
 HOP_LIMIT = 255  # of every message: it has crossed no router
 SOLICITS = {"eth_type": IPV6, "ip_proto": ICMPV6, "icmpv6_type": NEIGHBOUR_SOLICITATION}
+ROUTER_SOLICITS = {"eth_type": IPV6, "ip_proto": ICMPV6, "icmpv6_type": ROUTER_SOLICITATION}
 ADVERTISES = {"eth_type": IPV6, "ip_proto": ICMPV6, "icmpv6_type": NEIGHBOUR_ADVERTISEMENT}
 
 

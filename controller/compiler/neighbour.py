@@ -3,11 +3,12 @@
 The frame then is one that the destination's own subnet could have sent, so `forward` and `deliver` treat it as one.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from controller.compiler import nd
 from controller.compiler.address import ipv4, ipv6, mac
+from controller.compiler.ask import EXPIRING, asking
 from controller.compiler.unit import Selected
 from controller.compiler.world import MemberScope, SubnetScope
 from controller.flows.action import IN_PORT, Action, DecTtl, Output
@@ -16,11 +17,15 @@ from controller.flows.language import flow, goto, load, move
 from controller.flows.match import match
 from controller.model.addresses import GATEWAY_MAC
 from controller.model.ipv6 import GATEWAY_LINK_LOCAL
-from controller.pipeline.headers import ICMP, ICMPV6, IPV4, IPV6
+from controller.model.ask import Ask
+from controller.pipeline.headers import ICMP, ICMPV6, IPV4, IPV6, UDP
 from controller.pipeline.tables import NEIGHBOUR, TO_SUBNET
 
 ECHO_REPLY, ECHO_REQUEST = 0, 8  # icmp_type, RFC 792
 ECHO_REQUEST6, ECHO_REPLY6 = 128, 129  # icmpv6_type, RFC 4443
+
+
+Matched = Mapping[str, int]
 
 
 class Neighbour(NamedTuple):
@@ -40,6 +45,12 @@ class OwnAddress(NamedTuple):
     address: str
     addresses6: tuple[str, ...]
     because: str
+
+    @property
+    def all(self) -> Iterator[Matched]:
+        """What a packet for each of them has."""
+        yield {"eth_type": IPV4, "ip_dst": ipv4(self.address)}
+        yield from ({"eth_type": IPV6, "ipv6_dst": ipv6(address)} for address in self.addresses6)
 
 
 class Advertised(NamedTuple):
@@ -71,6 +82,7 @@ def compile(view: Neighbour | OwnAddress | Advertised) -> Iterator[Flow]:
         return
     if isinstance(view, OwnAddress):
         yield from _answered(view)
+        yield from _told(view)
         return
     hop = DecTtl(), load("eth_src", mac(GATEWAY_MAC)), load("eth_dst", mac(view.mac)), goto(TO_SUBNET)
     to_address = match(network=view.vni, eth_type=IPV4, ip_dst=ipv4(view.address))
@@ -84,11 +96,26 @@ def _answered(view: OwnAddress) -> Iterator[Flow]:
     address = ipv4(view.address)
     asks = match(network=view.vni, eth_type=IPV4, ip_dst=address, ip_proto=ICMP, icmp_type=ECHO_REQUEST)
     swapped = move("ip_src", "ip_dst"), load("ip_src", address), load("icmp_type", ECHO_REPLY)
-    yield flow(NEIGHBOUR, "own_address", asks, *_turned(*swapped), because=view.because)
+    yield flow(NEIGHBOUR, "own_address", asks, *_turned(*swapped), because=view.because, rank=1)
     for address in map(ipv6, view.addresses6):
         asks = match(network=view.vni, eth_type=IPV6, ipv6_dst=address, ip_proto=ICMPV6, icmpv6_type=ECHO_REQUEST6)
         swapped = move("ipv6_src", "ipv6_dst"), load("ipv6_src", address), load("icmpv6_type", ECHO_REPLY6)
-        yield flow(NEIGHBOUR, "own_address", asks, *_turned(*swapped), because=view.because)
+        yield flow(NEIGHBOUR, "own_address", asks, *_turned(*swapped), because=view.because, rank=1)
+
+
+def _told(view: OwnAddress) -> Iterator[Flow]:
+    """Why a packet is not sent on."""
+    for own in view.all:
+        to_itself = {"network": view.vni, **own}
+        yield flow(NEIGHBOUR, "own_address", match(**to_itself), because=view.because)
+        to_port = match(**to_itself, ip_proto=UDP)
+        yield flow(NEIGHBOUR, "own_address", to_port, *asking(Ask.NO_PORT), because=view.because, rank=1)
+    for version in (IPV4, IPV6) if view.addresses6 else (IPV4,):
+        packet = {"network": view.vni, "eth_type": version}
+        for ttl in EXPIRING:
+            expires = match(**packet, ip_ttl=ttl)
+            yield flow(NEIGHBOUR, "expired", expires, *asking(Ask.EXPIRED), because=view.because)
+        yield flow(NEIGHBOUR, "nobody", match(**packet), *asking(Ask.NO_HOST), because=view.because)
 
 
 def _turned(*swapped: Action) -> tuple[Action, ...]:

@@ -8,10 +8,12 @@ from typing import NamedTuple
 
 from controller.compiler.address import prefix
 from controller.compiler.entry import entering
+from controller.compiler.ask import asking
 from controller.compiler.unit import Selected, Where
 from controller.flows.flow import Flow
 from controller.flows.language import flow, goto
 from controller.flows.match import match
+from controller.model.ask import Ask
 from controller.model.tenancy import Subnet
 from controller.pipeline.headers import IPV4
 from controller.pipeline.tables import NEIGHBOUR, PEERED
@@ -35,14 +37,26 @@ class Entry(NamedTuple):
     because: str
 
 
+class Beyond(NamedTuple):
+    """All addresses that no subnet of the VPC has."""
+
+    vpc: int
+    because: str
+
+
 SCOPES = (PeeredScope,)
 
 
 def select(scope: PeeredScope) -> Iterator[Selected]:
+    yield (scope.vpc, "beyond"), scope.where, Beyond(scope.vpc, min(subnet.id for subnet in scope.subnets))
     for subnet in scope.subnets:
         yield subnet.id, scope.where, Entry(scope.vpc, subnet.cidr, subnet.vni, subnet.id)
 
 
-def compile(view: Entry) -> Iterator[Flow]:
+def compile(view: Entry | Beyond) -> Iterator[Flow]:
+    if isinstance(view, Beyond):
+        beyond = match(network=view.vpc, eth_type=IPV4)
+        yield flow(PEERED, "nowhere", beyond, *asking(Ask.NO_ROUTE), because=view.because)
+        return
     into = match(network=view.vpc, eth_type=IPV4, ip_dst=prefix(view.cidr))
     yield flow(PEERED, "prefix", into, *entering(view.vni), goto(NEIGHBOUR), because=view.because)

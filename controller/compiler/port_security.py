@@ -3,7 +3,7 @@
 A port that the operator has switched it off for sends from any MAC and address, but still untagged IPv4, IPv6 and ARP
 only. Whatever the port: of Neighbour Discovery only solicitations are let through. Fragments of ICMPv6 show no type,
 but the hop limit that all of Neighbour Discovery has; those are dropped, too. Who asks whether an address is taken
-(from `::`) is not answered: all addresses are given out by us.
+(from `::`) is not answered: all addresses are given out by us. A port may ask for its address before it has one.
 """
 
 from collections.abc import Iterator
@@ -11,15 +11,17 @@ from typing import NamedTuple
 
 from controller.compiler import nd
 from controller.compiler.address import Prefix, ipv4, ipv6, mac, prefix
+from controller.compiler.services import DHCP_TO_ALL
 from controller.compiler.unit import Selected
 from controller.compiler.world import MemberScope, SubnetScope
 from controller.flows.action import Action
 from controller.flows.flow import Flow
 from controller.flows.language import flow, goto, load
 from controller.flows.match import match
+from controller.model import services
 from controller.model.ipv6 import NEARBY, UNSPECIFIED, link_local
 from controller.pipeline.headers import ARP, FIRST_FRAGMENT, ICMPV6, IPV4, IPV6
-from controller.pipeline.tables import FROM_PORT, PORT_SECURITY, RESOLVE
+from controller.pipeline.tables import PORT_SECURITY, RESOLVE, SERVICES
 
 
 class Sender(NamedTuple):
@@ -35,7 +37,7 @@ class Sender(NamedTuple):
     @property
     def passes(self) -> tuple[Action, ...]:
         """What becomes of an IP packet that it may send."""
-        return (*(() if self.dscp is None else (load("ip_dscp", self.dscp),)), goto(FROM_PORT))
+        return (*(() if self.dscp is None else (load("ip_dscp", self.dscp),)), goto(SERVICES))
 
 
 class Discovery(NamedTuple):
@@ -73,6 +75,8 @@ def compile(view: Sender | Discovery) -> Iterator[Flow]:
         return
     sends_ipv4 = match(**untagged, eth_src=own_mac, eth_type=IPV4, ip_src=own_address)
     yield flow(PORT_SECURITY, "own", sends_ipv4, *view.passes, because=view.because)
+    asks_for_address = match(**untagged, eth_src=own_mac, ip_src=ipv4(services.UNSPECIFIED), **DHCP_TO_ALL)
+    yield flow(PORT_SECURITY, "own", asks_for_address, goto(SERVICES), because=view.because)
     sends_arp = match(**untagged, eth_src=own_mac, eth_type=ARP, arp_sha=own_mac, arp_spa=own_address)
     yield flow(PORT_SECURITY, "own", sends_arp, goto(RESOLVE), because=view.because)
 
@@ -81,6 +85,8 @@ def _sends_ipv6(view: Sender, address: str) -> Iterator[Flow]:
     """From its address, and nearby from its link-local one, which follows from its MAC."""
     untagged = {"network": view.vni, "in_port": view.ofport, "vlan_vid": 0}
     packet, asks = {**untagged, "eth_type": IPV6}, {**untagged, **nd.SOLICITS}
+    seeks = {**untagged, **nd.ROUTER_SOLICITS, **({} if view.spoofing_allowed else {"eth_src": mac(view.mac)})}
+    yield flow(PORT_SECURITY, "solicitation", match(**seeks), goto(SERVICES), because=view.because)
     if view.spoofing_allowed:
         yield flow(PORT_SECURITY, "own", match(**packet), *view.passes, because=view.because)
         yield flow(PORT_SECURITY, "solicitation", match(**asks), goto(RESOLVE), because=view.because)

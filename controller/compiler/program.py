@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from controller.compiler import (
     bandwidth, bridges, classify, connections, deliver, forward, from_port, gateway, neighbour, network_acls, next_hop,
-    peered, peers, port_security, resolve, security_rules, underlay,
+    peered, peers, port_security, punt, resolve, security_rules, services, underlay,
 )  # fmt: skip
 from controller.compiler.engine import Engine
 from controller.compiler.unit import Concern
@@ -18,8 +18,8 @@ from controller.model.snapshot import Snapshot
 from controller.pipeline.tables import PIPELINES
 
 CONCERNS: tuple[Concern, ...] = (
-    bridges, underlay, classify, bandwidth, port_security, resolve, from_port, peers, security_rules, connections,
-    network_acls, gateway, next_hop, peered, neighbour, forward, deliver,
+    bridges, underlay, classify, bandwidth, port_security, resolve, services, from_port, peers, security_rules,
+    connections, network_acls, gateway, next_hop, peered, neighbour, forward, deliver, punt,
 )  # fmt: skip
 NAMES = {pipeline.name: pipeline.names for pipeline in PIPELINES}
 

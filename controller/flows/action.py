@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 LOCAL = 0xFFFFFFFE  # OFPP_LOCAL
 IN_PORT = 0xFFFFFFF8  # OFPP_IN_PORT
+CONTROLLER = 0xFFFFFFFD  # OFPP_CONTROLLER
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +34,7 @@ class Move:
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """`output:port`; LOCAL and IN_PORT are the reserved ports."""
+    """`output:port`; LOCAL, IN_PORT and CONTROLLER are reserved ports. The controller gets whole packets."""
 
     port: int
 
@@ -95,19 +96,15 @@ class Commit:
     zone: Bits
 
 
-@dataclass(frozen=True, slots=True, order=True)
+@dataclass(frozen=True, slots=True)
 class Meter:
-    """`meter:number`, the first action of a flow: drops what exceeds a rate, with all that would come of it.
-
-    rate:    kbit/s of frames without preamble and checksum, or packets/s if it counts `packets`.
-    burst:   kbit, or packets, that may come at once after a pause.
-    number:  whoever uses it shares it; one number has one rate.
-    """
+    """`meter:number`, the first action: drops what comes faster than the switch's meter of that number lets pass. The
+    meter is a part of the action. rate, burst: in packets/s and packets if `packets`, else in kbit/s and kbit."""
 
     number: int
     rate: int
     burst: int
-    packets: bool = False
+    packets: bool
 
 
 @dataclass(frozen=True, slots=True)

@@ -88,8 +88,6 @@ class Switch:
                         _emit(state, port, outcome)
                 case OutputBits(bits):
                     _emit(state, read(state, bits), outcome)
-                case Meter():
-                    pass  # who sends more than a rate does, is a matter of time
                 case DecTtl():
                     state["ip_ttl"] = state.get("ip_ttl", DEFAULT_TTL) - 1
                     if state["ip_ttl"] <= 0:
@@ -99,6 +97,8 @@ class Switch:
                     self._evaluate(table, state | tracked, outcome)
                 case Commit(zone):
                     self._connections.commit(read(state, zone), state)
+                case Meter():
+                    pass  # of one packet at a time none is too many
                 case Goto(table):
                     return table
         return None

@@ -120,10 +120,10 @@ def _check(table: Table, match: Match, actions: tuple[Action, ...]) -> None:
                 raise ContractError(f"{table.name} does not write {target}")
         if isinstance(action, (Output, OutputBits, Tunnel)) and not table.emits:
             raise ContractError(f"{table.name} does not emit")
-        if isinstance(action, Track) and action.table <= table.number:
-            raise ContractError(f"{table.name}: a connection's packet goes on in a table behind")
         if isinstance(action, Meter) and place:
             raise ContractError(f"{table.name}: a meter comes first")
+        if isinstance(action, Track) and action.table <= table.number:
+            raise ContractError(f"{table.name}: a connection's packet goes on in a table behind")
         if isinstance(action, Goto) and (place != len(actions) - 1 or action.table <= table.number):
             raise ContractError(f"{table.name}: goto comes last and leads forward")
 

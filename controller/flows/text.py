@@ -4,14 +4,14 @@ from collections.abc import Iterable, Mapping
 from ipaddress import IPv6Address
 
 from controller.flows.action import (
-    IN_PORT, LOCAL, Action, Bits, Choose, Commit, DecTtl, Goto, Load, Meter, Move, Output, OutputBits, Spread, Track,
-    Tunnel,
+    CONTROLLER, IN_PORT, LOCAL, Action, Bits, Choose, Commit, DecTtl, Goto, Load, Meter, Move, Output, OutputBits,
+    Spread, Track, Tunnel,
 )  # fmt: skip
 from controller.flows.flow import Flow
 from controller.flows.match import Term
 from controller.pipeline.headers import HEADERS
 
-_PORTS = {LOCAL: "LOCAL", IN_PORT: "IN_PORT"}
+_PORTS = {LOCAL: "LOCAL", IN_PORT: "IN_PORT", CONTROLLER: "CONTROLLER:65535"}
 _NXM = {  # the names that ovs-ofctl's load and move want, ovs-fields(7)
     "eth_dst": "NXM_OF_ETH_DST", "eth_src": "NXM_OF_ETH_SRC", "arp_op": "NXM_OF_ARP_OP", "arp_spa": "NXM_OF_ARP_SPA",
     "arp_tpa": "NXM_OF_ARP_TPA", "arp_sha": "NXM_NX_ARP_SHA", "arp_tha": "NXM_NX_ARP_THA", "ip_src": "NXM_OF_IP_SRC",
@@ -128,11 +128,11 @@ def _action(action: Action, tables: Mapping[int, str] | None) -> str:
             return f"multipath(symmetric_l3l4+udp,{basis},modulo_n,{size},0,{_bits(target)})"
         case DecTtl():
             return "dec_ttl"
+        case Meter(number):
+            return f"meter:{number}"
         case Track(zone, table):
             return f"ct(zone={_bits(zone)},table={_table(table, tables)})"
         case Commit(zone):
             return f"ct(commit,zone={_bits(zone)})"
-        case Meter(number):
-            return f"meter:{number}"
         case Goto(table):
             return f"goto_table:{_table(table, tables)}"

@@ -12,27 +12,10 @@ from controller.model.peering import consented
 from controller.model.security import ANY, FROM_PORT, ICMP, ICMPV6, PROTOCOLS, TO_PORT, SecurityRule, port_range
 from controller.model.snapshot import Intent
 from controller.model.tenancy import Port
+from controller.model.verdict import ETH_IPV6, Packet
 
-ETH_IPV6 = 0x86DD
 # Echo, timestamp, information; echo: the only ICMP and ICMPv6 that opens something to answer in.
 REQUESTS = {ICMP: (8, 13, 15), ICMPV6: (128,)}
-
-
-class Opening(Protocol):
-    """What the policy asks of the packet that opens a connection."""
-
-    @property
-    def eth_type(self) -> int: ...
-    @property
-    def ip_src(self) -> str | None: ...
-    @property
-    def ip_dst(self) -> str | None: ...
-    @property
-    def ip_proto(self) -> int | None: ...
-    @property
-    def l4_dst(self) -> int | None: ...
-    @property
-    def icmp_type(self) -> int | None: ...
 
 
 class Kind(Protocol):
@@ -60,15 +43,15 @@ class Admission:
                 second = {port.address6, link_local(port.mac)}
                 self._groups |= {(_vpc(port), address): port.groups for address in second}
 
-    def may_send(self, port: Port, packet: Opening) -> bool:
+    def may_send(self, port: Port, packet: Packet) -> bool:
         """Whether the port may open this connection."""
         return self._allowed(port, FROM_PORT, packet.ip_dst, packet)
 
-    def may_receive(self, port: Port, packet: Opening) -> bool:
+    def may_receive(self, port: Port, packet: Packet) -> bool:
         """Whether this connection may be opened to the port."""
         return self._allowed(port, TO_PORT, packet.ip_src, packet)
 
-    def _allowed(self, port: Port, direction: str, peer: str | None, packet: Opening) -> bool:
+    def _allowed(self, port: Port, direction: str, peer: str | None, packet: Packet) -> bool:
         if not port.groups:
             return True
         icmp = _icmp(packet)
@@ -92,7 +75,7 @@ class Admission:
         return rule.cidr is None or (peer != "" and ip_address(peer) in ip_network(rule.cidr))
 
 
-def is_about(rule: Kind, packet: Opening) -> bool:
+def is_about(rule: Kind, packet: Packet) -> bool:
     """Whether the packet is of the kind that a rule speaks of."""
     if rule.protocol == ANY:
         return True
@@ -106,7 +89,7 @@ def is_about(rule: Kind, packet: Opening) -> bool:
     return first <= (packet.l4_dst or 0) <= last
 
 
-def _icmp(packet: Opening) -> str:
+def _icmp(packet: Packet) -> str:
     """Each version of IP has its own."""
     return ICMPV6 if packet.eth_type == ETH_IPV6 else ICMP
 

@@ -214,7 +214,8 @@ def _subnets(wanted: Sequence[WantedSubnet], present: Intent, taken: Set[int]) -
         dual = (str(one.network6), str(gateway6(one.network6))) if one.network6 else (None, None)
         acl = one.network_acl and f"{one.vpc}.{one.network_acl}"
         addresses = str(one.network), str(gateway(one.network))
-        result.append(Subnet(one.vpc, one.name, *addresses, vni, table, dual[0], dual[1], acl))
+        resolvers = tuple(sorted(map(str, one.resolvers)))
+        result.append(Subnet(one.vpc, one.name, *addresses, vni, table, dual[0], dual[1], acl, resolvers))
     return tuple(result)
 
 

@@ -54,9 +54,12 @@ def document(intent: Intent) -> dict[str, Any]:
     return tenants
 
 
-def _subnet(subnet: Subnet) -> dict[str, str]:
+def _subnet(subnet: Subnet) -> dict[str, str | list[str]]:
     named = {"route_table": subnet.route_table, "network_acl": subnet.network_acl}
-    said = {key: name.rpartition(".")[2] for key, name in named.items() if name is not None}
+    said: dict[str, str | list[str]] = {
+        key: name.rpartition(".")[2] for key, name in named.items() if name is not None
+    }
+    said |= {"resolvers": list(subnet.resolvers)} if subnet.resolvers else {}
     return {"cidr": subnet.cidr, **({"cidr6": subnet.cidr6} if subnet.cidr6 else {}), **said}
 
 

@@ -77,6 +77,10 @@ SUBNET = Record(
         "cidr6": Scalar("IPv6 network (/64), if it has IPv6, too.", ipv6.CIDR6, ipv6.cidr6, "fd00:1::/64"),
         "route_table": Scalar("Name of its route table; default: none.", addresses.LABEL, addresses.label, "edge"),
         "network_acl": Scalar("Name of its network ACL; default: none.", addresses.LABEL, addresses.label, "guard"),
+        "resolvers": Several(
+            "Who is asked for names that are not of the VPC.",
+            Scalar("Address of a DNS server, IPv4 or IPv6.", ipv6.ANY_ADDRESS, ipv6.any_address, "10.1.0.53"),
+        ),
     },
     frozenset({"cidr"}),
 )

@@ -5,11 +5,12 @@ MAC, and what every port has as its link-local address.
 """
 
 from functools import lru_cache
-from ipaddress import IPv6Address, IPv6Network
+from ipaddress import IPv4Address, IPv6Address, IPv6Network
 
-from controller.model.addresses import GATEWAY_MAC, NotationError, shown
+from controller.model.addresses import ADDRESS, GATEWAY_MAC, NotationError, address, shown
 
 ADDRESS6 = r"[0-9A-Fa-f:]{2,39}"
+ANY_ADDRESS = rf"{ADDRESS}|{ADDRESS6}"  # IPv4 or IPv6
 CIDR6 = ADDRESS6 + r"/[0-9]{1,3}"
 PREFIX_LENGTH = 64
 LINK_LOCAL = IPv6Network("fe80::/64")
@@ -33,6 +34,14 @@ def address6(text: str) -> IPv6Address:
         return IPv6Address(text if "%" not in text and "." not in text else "")
     except ValueError as error:
         raise NotationError(f"{shown(text)} is not an IPv6 address", "groups of hex digits: fd00:1::10") from error
+
+
+def any_address(text: str) -> IPv4Address | IPv6Address:
+    """An address of a machine, of either version."""
+    found = address6(text) if ":" in text else address(text)
+    if found.is_multicast or found.is_unspecified or found.is_loopback:
+        raise NotationError(f"{shown(text)} is no machine's address", "an address such as 10.1.0.53 or fd00:1::53")
+    return found
 
 
 def cidr6(text: str) -> IPv6Network:

@@ -25,6 +25,7 @@ class WantedSubnet:
     network6: IPv6Network | None = None
     dual: bool = False
     network_acl: str | None = None
+    resolvers: tuple[IPv4Address | IPv6Address, ...] = ()
 
     @property
     def id(self) -> str:
@@ -184,8 +185,8 @@ def read_request(tenants: object) -> tuple[Request, list[Problem]]:
         for subnet, body in vpc.get("subnets", {}).items():
             place = (*path, "subnets", subnet)
             dual = body.get("cidr6"), "cidr6" in body
-            table, acl = body.get("route_table"), body.get("network_acl")
-            subnets.append(WantedSubnet(f"{tenant}.{name}", subnet, body.get("cidr"), table, place, *dual, acl))
+            table, rest = body.get("route_table"), (body.get("network_acl"), tuple(body.get("resolvers") or ()))
+            subnets.append(WantedSubnet(f"{tenant}.{name}", subnet, body.get("cidr"), table, place, *dual, *rest))
         for instance, body in vpc.get("instances", {}).items():
             place = (*path, "instances", instance)
             given = {key: body.get(key) for key in ("subnet", "ip", "ip6", "mac", "server", "anti_spoofing")}

@@ -28,7 +28,8 @@ class Vpc:
 class Subnet:
     """A broadcast domain of a VPC. `vni` (24 bits) is its name on the wire; `gateway` is the first usable address;
     every chassis answers for it and routes what is sent to it, by the route table with the id `route_table` if any, and
-    as far as the network ACL with the id `network_acl` allows. One with `cidr6` (a /64) has IPv6, too."""
+    as far as the network ACL with the id `network_acl` allows. One with `cidr6` (a /64) has IPv6, too. `resolvers` are
+    asked for names that are not of the VPC, in ascending order."""
 
     vpc: str
     name: str
@@ -39,6 +40,7 @@ class Subnet:
     cidr6: str | None = None
     gateway6: str | None = None
     network_acl: str | None = None
+    resolvers: tuple[str, ...] = ()
 
     @property
     def id(self) -> str:

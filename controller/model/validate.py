@@ -18,6 +18,7 @@ from controller.model.qos import NO_QOS
 from controller.model.request import (
     ROOT, Request, WantedInstance, WantedList, WantedPeering, WantedSubnet, read_request,
 )  # fmt: skip
+from controller.model.services import RESOLVERS_PER_SUBNET
 from controller.model.snapshot import Intent
 from controller.model.tenancy import Port
 from controller.model.validate_acls import check_acls
@@ -53,6 +54,7 @@ def check_request(
     return [
         *_too_many_subnets(request, len(elsewhere.vnis)),
         *_overlaps(request),
+        *_too_many_resolvers(request),
         *_names_taken(request),
         *_unknown_subnets(request),
         *_bad_addresses(request),
@@ -81,6 +83,13 @@ def _too_many_subnets(request: Request, elsewhere: int) -> Iterator[Problem]:
     if len(request.subnets) + elsewhere > VNI_COUNT:
         message = f"{len(request.subnets) + elsewhere} subnets, but there are only {VNI_COUNT} VNIs"
         yield Problem(ROOT, message, "a VNI has 24 bits, and every subnet takes one")
+
+
+def _too_many_resolvers(request: Request) -> Iterator[Problem]:
+    for subnet in request.subnets:
+        if len(subnet.resolvers) > RESOLVERS_PER_SUBNET:
+            message = f"has {len(subnet.resolvers)} resolvers"
+            yield Problem((*subnet.path, "resolvers"), message, f"{RESOLVERS_PER_SUBNET} at most; few clients ask more")
 
 
 def _overlaps(request: Request) -> Iterator[Problem]:

@@ -26,6 +26,7 @@ class Field:
 NETWORK = Field("network", "reg0", 0, 24, "the subnet a packet is in, as its VNI; the label that proofs follow")
 NEXT_HOP = Field("next_hop", "reg1", 0, 16, "the port that the equal-cost choice fell on")
 ENTERED = Field("entered", "reg1", 16, 1, "whether a gateway has sent the packet into another subnet")
+ASK = Field("ask", "reg1", 24, 8, "what the controller is asked for, on behalf of the port that sent the packet")
 SLOT = Field("slot", "reg1", 0, 6, "which share of a route with several next hops the packet's flow fell to")
 
 OWN_GROUPS = (
@@ -41,5 +42,6 @@ RECEIVER = Field("receiver", "reg6", 16, 16, "the port that the packet is for")
 VPC = Field("vpc", "reg7", 0, 24, "the VPC of the port that is judged, as the lowest of its VNIs")
 
 FIELDS = {
-    field.name: field for field in (NETWORK, NEXT_HOP, ENTERED, SLOT, *OWN_GROUPS, *PEER_GROUPS, ZONE, RECEIVER, VPC)
+    field.name: field
+    for field in (NETWORK, NEXT_HOP, ENTERED, ASK, SLOT, *OWN_GROUPS, *PEER_GROUPS, ZONE, RECEIVER, VPC)
 }

@@ -5,7 +5,7 @@ write and go to. Read the two pipelines below from top to bottom to know the lif
 from dataclasses import dataclass
 
 from controller.pipeline.fields import (
-    ENTERED, NETWORK, NEXT_HOP, OWN_GROUPS, PEER_GROUPS, RECEIVER, SLOT, VPC, ZONE, Field,
+    ASK, ENTERED, NETWORK, NEXT_HOP, OWN_GROUPS, PEER_GROUPS, RECEIVER, SLOT, VPC, ZONE, Field,
 )  # fmt: skip
 
 
@@ -123,10 +123,11 @@ PORT_SECURITY = Table(
     "Marks what it lets pass with the port's DSCP.",
     matches=(
         NETWORK.name, "in_port", "eth_src", "eth_type", "vlan_vid", "ip_src", "arp_sha", "arp_spa", "ipv6_src",
-        "ipv6_dst", "ip_proto", "ip_frag", "ip_ttl", "icmpv6_type", "nd_sll",
+        "ipv6_dst", "ip_proto", "ip_frag", "ip_ttl", "icmpv6_type", "nd_sll", "eth_dst", "ip_dst", "udp_src",
+        "udp_dst",
     ),
     bands=(Band("detection", 400), Band("solicitation", 300), Band("discovery", 200), Band("own", 100), MISS),
-    writes=("ip_dscp",), next=("resolve", "from_port"),
+    writes=("ip_dscp",), next=("resolve", "services"),
 )
 RESOLVE = Table(
     "resolve", 4, "resolve",
@@ -136,29 +137,39 @@ RESOLVE = Table(
     bands=(Band("own_address", 200), Band("address", 100), MISS),
     writes=(*ARP_REPLY, *ND_REPLY[2:]), next=("neighbour",), emits=True,
 )
+SERVICES = Table(
+    "services", 5, "services",
+    "Sends to the controller what instances ask the edge for: addresses (DHCP), names (DNS), routers. Security groups "
+    "are not asked.",
+    matches=(
+        NETWORK.name, "eth_dst", "eth_type", "ip_dst", "ipv6_dst", "ip_proto", "udp_src", "udp_dst", "icmpv6_type",
+    ),
+    bands=(Band("question", 100), MISS),
+    writes=(ASK.name,), next=("from_port", "punt"), miss="from_port",
+)
 FROM_PORT = Table(
-    "from_port", 5, "from_port",
+    "from_port", 6, "from_port",
     "Looks up the connection of what a port with security groups sends, in the port's own conntrack zone.",
     matches=("in_port", "eth_type"),
     bands=(Band("port", 100), MISS),
     writes=(*_OWN, ZONE.name), next=("from_peer", "from_subnet"), miss="from_subnet",
 )
 FROM_PEER = Table(
-    "from_peer", 6, "peers",
+    "from_peer", 7, "peers",
     "The groups of whom the packet is for.",
     matches=(VPC.name, "eth_type", "ip_dst", "ipv6_dst"),
     bands=(Band("address", 100), MISS),
     writes=_PEERS, next=("from_rules",), miss="from_rules",
 )
 FROM_RULES = Table(
-    "from_rules", 7, "security_rules",
+    "from_rules", 8, "security_rules",
     "What one of the sender's groups allows goes on: connections that it opens, and its answers in those opened to it.",
     matches=(*_RULES, "ip_dst", "ipv6_dst"),
     bands=_RULE_BANDS,
     next=("from_commit",),
 )
 FROM_COMMIT = Table(
-    "from_commit", 8, "connections",
+    "from_commit", 9, "connections",
     "Remembers a new connection in the sender's zone. Fragments pass when all of their packet are here: one whose "
     "first was not allowed stays behind.",
     matches=(VPC.name, "ct_state", "eth_type", "ip_frag"),
@@ -168,7 +179,7 @@ FROM_COMMIT = Table(
 _ACL = ("eth_type", "ip_proto", "tcp_dst", "udp_dst", "icmp_type", "icmpv6_type")
 _ACL_BANDS = Band("numbered", 100, MAX_NUMBER), Band("rest", 50), MISS
 FROM_SUBNET = Table(
-    "from_subnet", 9, "network_acls",
+    "from_subnet", 10, "network_acls",
     "What the network ACL of a subnet allows goes on of what is sent to its gateway for other subnets. The rule with "
     "the lowest number has the highest priority.",
     matches=(NETWORK.name, "eth_dst", *_ACL, "ip_dst", "ipv6_dst"),
@@ -176,54 +187,62 @@ FROM_SUBNET = Table(
     next=("gateway",), miss="gateway",
 )
 GATEWAY = Table(
-    "gateway", 10, "gateway",
+    "gateway", 11, "gateway",
     "The gateway of a subnet: what is sent to its MAC goes on in the subnet of the same VPC that has the address, or "
-    "as the longest prefix in the subnet's route table says. Everything else stays in its network.",
+    "as the longest prefix in the subnet's route table says; if none does, the sender is told so. Everything else "
+    "stays in its network.",
     matches=(NETWORK.name, "eth_dst", "eth_type", "ip_dst", "ipv6_dst"),
-    bands=(Band("prefix", 100, 129), MISS),
-    writes=(NETWORK.name, ENTERED.name, SLOT.name), next=("next_hop", "peered", "neighbour", "forward"),
-    miss="forward",
+    bands=(Band("prefix", 100, 129), Band("nowhere", 50), MISS),
+    writes=(NETWORK.name, ENTERED.name, SLOT.name, ASK.name),
+    next=("next_hop", "peered", "neighbour", "forward", "punt"), miss="forward",
 )
 NEXT_HOP_INSTANCE = Table(
-    "next_hop", 11, "next_hop",
+    "next_hop", 12, "next_hop",
     "Where a route leads to instances: on in the network of the one that the slot is given to, to its MAC, with the "
     "gateway's own MAC as source and one less TTL.",
-    matches=(NETWORK.name, SLOT.name, "eth_type", "ip_dst"),
-    bands=(Band("prefix", 100, 33), MISS),
-    writes=(NETWORK.name, ENTERED.name, "eth_dst", "eth_src"), next=("to_subnet",),
+    matches=(NETWORK.name, SLOT.name, "eth_type", "ip_dst", "ip_ttl"),
+    bands=(Band("expired", 200, 33), Band("prefix", 100, 33), MISS),
+    writes=(NETWORK.name, ENTERED.name, "eth_dst", "eth_src", ASK.name), next=("to_subnet", "punt"),
 )
 PEERED = Table(
-    "peered", 12, "peered",
+    "peered", 13, "peered",
     "Where a route leads across a peering: on in the subnet of the other VPC that has the address.",
     matches=(NETWORK.name, "eth_type", "ip_dst"),
-    bands=(Band("prefix", 100), MISS),
-    writes=(NETWORK.name, ENTERED.name), next=("neighbour",),
+    bands=(Band("prefix", 100), Band("nowhere", 50), MISS),
+    writes=(NETWORK.name, ENTERED.name, ASK.name), next=("neighbour", "punt"),
 )
 NEIGHBOUR = Table(
-    "neighbour", 13, "neighbour",
+    "neighbour", 14, "neighbour",
     "The last step of routing: the MAC of the address, the gateway's own MAC as source, one less TTL. Answers echo "
-    "requests to the gateway itself, and finishes and sends Neighbour Advertisements.",
-    matches=(NETWORK.name, "eth_type", "ip_dst", "ipv6_dst", "ip_proto", "icmp_type", "icmpv6_type"),
-    bands=(Band("advertisement", 300), Band("own_address", 200), Band("address", 100), MISS),
-    writes=("eth_dst", "eth_src", "ip_dst", "ip_src", "ipv6_dst", "ipv6_src", "icmp_type", "icmpv6_type", "nd_tll"),
-    next=("to_subnet",), emits=True,
+    "requests to the gateway itself, and finishes and sends Neighbour Advertisements. Whose TTL runs out, and who asks "
+    "for nobody, is told so.",
+    matches=(NETWORK.name, "eth_type", "ip_dst", "ipv6_dst", "ip_proto", "icmp_type", "icmpv6_type", "ip_ttl"),
+    bands=(
+        Band("advertisement", 400), Band("own_address", 300, 2), Band("expired", 200), Band("address", 100),
+        Band("nobody", 50), MISS,
+    ),
+    writes=(
+        "eth_dst", "eth_src", "ip_dst", "ip_src", "ipv6_dst", "ipv6_src", "icmp_type", "icmpv6_type", "nd_tll",
+        ASK.name,
+    ),
+    next=("to_subnet", "punt"), emits=True,
 )
 TO_SUBNET = Table(
-    "to_subnet", 14, "network_acls",
+    "to_subnet", 15, "network_acls",
     "What the network ACL of a subnet allows goes on of what a gateway has sent into it from another one.",
     matches=(NETWORK.name, ENTERED.name, *_ACL, "ip_src", "ipv6_src"),
     bands=_ACL_BANDS,
     next=("forward",), miss="forward",
 )
 FORWARD = Table(
-    "forward", 15, "forward",
+    "forward", 16, "forward",
     "Sends unicast to the one VTEP that has the MAC, multicast to the VTEPs with members; the rest is local.",
     matches=(NETWORK.name, "eth_dst"),
     bands=(Band("unicast", 200), Band("multicast", 100), MISS),
     writes=("tun_id", "tun_dst"), next=("deliver",), miss="deliver", emits=True,
 )
 DELIVER = Table(
-    "deliver", 16, "deliver",
+    "deliver", 17, "deliver",
     "Hands the packet to the local port with that MAC, multicast to every local member but the sender. If the port has "
     "security groups, the connection is looked up in the port's own conntrack zone first. One with a limit gets a copy "
     "of its own, too.",
@@ -232,46 +251,53 @@ DELIVER = Table(
     writes=(*_OWN, *_PEERS, ZONE.name, RECEIVER.name), next=("to_peer", "to_rate"), emits=True,
 )
 TO_PEER = Table(
-    "to_peer", 17, "peers",
+    "to_peer", 18, "peers",
     "The groups of whom the packet is from.",
     matches=(VPC.name, "eth_type", "ip_src", "ipv6_src"),
     bands=(Band("address", 100), MISS),
     writes=_PEERS, next=("to_rules",), miss="to_rules",
 )
 TO_RULES = Table(
-    "to_rules", 18, "security_rules",
+    "to_rules", 19, "security_rules",
     "What one of the receiver's groups allows goes on: connections opened to it, and answers in those that it opened.",
     matches=(*_RULES, "ip_src", "ipv6_src"),
     bands=_RULE_BANDS,
     next=("to_commit",),
 )
 TO_COMMIT = Table(
-    "to_commit", 19, "connections",
+    "to_commit", 20, "connections",
     "Remembers a new connection in the receiver's zone; fragments as above.",
     matches=(VPC.name, "ct_state", "eth_type", "ip_frag"),
     bands=(Band("fragment", 200), Band("new", 100), Band("known", 50), MISS),
     next=("to_rate",),
 )
 TO_RATE = Table(
-    "to_rate", 20, "bandwidth",
+    "to_rate", 21, "bandwidth",
     "Drops what is for a port with a limit beyond its kbit/s.",
     matches=(RECEIVER.name,),
     bands=(Band("port", 100), MISS),
     next=("to_packets",), miss="to_packets",
 )
 TO_PACKETS = Table(
-    "to_packets", 21, "bandwidth",
+    "to_packets", 22, "bandwidth",
     "Drops what is for a port with a limit beyond its packets/s, and hands the packet to the receiver.",
     matches=(RECEIVER.name,),
     bands=(Band("port", 100), Band("any", 50), MISS),
     emits=True,
 )
+PUNT = Table(
+    "punt", 23, "punt",
+    "Hands the packet to the controller, which answers the port that sent it.",
+    matches=("in_port",),
+    bands=(Band("port", 100), MISS),
+    emits=True,
+)
 OVERLAY = Pipeline(
-    "overlay", "br-int of every chassis", (NETWORK, ENTERED, SLOT, VPC, *OWN_GROUPS, *PEER_GROUPS, ZONE, RECEIVER),
+    "overlay", "br-int of every chassis", (NETWORK, ENTERED, ASK, SLOT, VPC, *OWN_GROUPS, *PEER_GROUPS, ZONE, RECEIVER),
     (
-        CLASSIFY, FROM_RATE, FROM_PACKETS, PORT_SECURITY, RESOLVE, FROM_PORT, FROM_PEER, FROM_RULES, FROM_COMMIT,
-        FROM_SUBNET, GATEWAY, NEXT_HOP_INSTANCE, PEERED, NEIGHBOUR, TO_SUBNET, FORWARD, DELIVER, TO_PEER, TO_RULES,
-        TO_COMMIT, TO_RATE, TO_PACKETS,
+        CLASSIFY, FROM_RATE, FROM_PACKETS, PORT_SECURITY, RESOLVE, SERVICES, FROM_PORT, FROM_PEER, FROM_RULES,
+        FROM_COMMIT, FROM_SUBNET, GATEWAY, NEXT_HOP_INSTANCE, PEERED, NEIGHBOUR, TO_SUBNET, FORWARD, DELIVER, TO_PEER,
+        TO_RULES, TO_COMMIT, TO_RATE, TO_PACKETS, PUNT,
     ),
 )  # fmt: skip
 

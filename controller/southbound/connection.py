@@ -1,6 +1,7 @@
 """A connection of a switch, and the news that come from it."""
 
 import time
+from collections import deque
 from typing import Any, NamedTuple
 
 from ryu.ofproto import ofproto_v1_4
@@ -8,10 +9,12 @@ from ryu.ofproto import ofproto_v1_4
 from controller.southbound import messages
 from controller.southbound.exchange import Xids
 from controller.southbound.inbox import Inbox
+from controller.southbound.punts import Punted, punted
 from controller.southbound.reconciler import Session
 
 _ANSWERS = (messages.ERROR, messages.MULTIPART_REPLY, messages.BARRIER_REPLY, messages.BUNDLE_CONTROL)
 _DOWN = ofproto_v1_4.OFPPS_LINK_DOWN
+_MOST_PUNTS = 256
 _OFF = ofproto_v1_4.OFPPC_PORT_DOWN
 
 
@@ -29,6 +32,7 @@ class Connection:
         self._datapath = datapath
         datapath.xid &= Xids.OTHERS
         self._inbox = inbox
+        self._punts: deque[bytes] = deque(maxlen=_MOST_PUNTS)
 
     @property
     def known(self) -> bool:
@@ -46,6 +50,15 @@ class Connection:
         if kind != messages.BUNDLE_CONTROL or not messages.is_opened(message):
             self._inbox.put(Answer(self, message))
         return True
+
+    def gets(self, packet_in: bytes) -> None:
+        """Called for every packet that the switch hands over. Of many that nobody has read yet the oldest are lost."""
+        self._punts.append(packet_in)
+        self._inbox.put_latest((self.epoch, "punts"), Asked(self))
+
+    def punt(self) -> Punted | None:
+        """Takes the oldest packet that was handed over."""
+        return punted(self._punts.popleft()) if self._punts else None
 
     def send(self, data: bytes) -> None:
         """Queues bytes for the switch; a closed connection drops them."""
@@ -71,6 +84,12 @@ class Disconnected(NamedTuple):
 class Answer(NamedTuple):
     connection: Connection
     message: bytes
+
+
+class Asked(NamedTuple):
+    """There are packets that the switch handed over."""
+
+    connection: Connection
 
 
 class PortChanged(NamedTuple):

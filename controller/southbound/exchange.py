@@ -10,13 +10,15 @@ from typing import NamedTuple
 
 from controller.flows.action import Meter
 from controller.flows.flow import Flow
-from controller.southbound import messages, meters
+from controller.southbound import messages
+from controller.southbound.meters import decode_meters, made, refused_number, unmade, users_of
 from controller.southbound.named import Turnover
 from controller.southbound.wire import DELETE_STRICT, Foreign, decode_flow_stats, delete_foreign, flow_mod
+from controller.southbound.zones import flushes
 
 TakeXids = Callable[[int], int]  # reserves that many consecutive transaction ids, returns the first
 _CHUNK = 1000  # flow-mods encoded between two chances for others to run
-_XIDS = 7  # of a bundle, beside one for each flow-mod and each meter
+_XIDS = 7  # of a bundle, beside one for each flow-mod
 
 
 class Xids:
@@ -45,7 +47,7 @@ class _Sent(NamedTuple):
     data: bytes
 
 
-# By zones, meters and the identities of the flows, of which a change brings the same ones to many switches.
+# By what surrounds them and the identities of the flows, of which a change brings the same ones to many switches.
 _RECENT: dict[tuple[Hashable, ...], _Sent] = {}
 _RECENT_KEPT = 64
 
@@ -81,58 +83,67 @@ class Exchange(ABC):
         self.error, self.done = messages.switch_error(message).text, True
 
 
-class Around(NamedTuple):
-    """What has to be done with what a bundle's flows name, and those that they replace."""
-
-    zones: Turnover[int] = Turnover()
-    meters: Turnover[Meter] = Turnover()
-
-    @property
-    def deleted(self) -> Iterator[int]:
-        """Numbers of meters that nothing uses any more; another rate makes no other number."""
-        return iter({meter.number for meter in self.meters.ended} - {meter.number for meter in self.meters.begun})
-
-
-NOTHING_AROUND = Around()
-
-
 class Reading(Exchange):
-    """Reads back every meter, and then every flow. `meters`: by number, known before the first flow comes."""
+    """Asks for every meter and then for every flow."""
 
     def __init__(self, take_xids: TakeXids) -> None:
         super().__init__(take_xids, 2)
-        self.meters: dict[int, Meter] = {}
-        self._due = iter((meters.meters_request(self._first), messages.flow_stats_request(self._xid(1))))
+        requests = messages.meter_config_request(self._first), messages.flow_stats_request(self._xid(1))
+        self._due = iter((b"".join(requests),))
 
     def receive(self, message: bytes) -> None:
         kind, _, xid = messages.header(message)
         if kind == messages.ERROR:
             self._fail(message)
-        elif kind == messages.MULTIPART_REPLY and self._step(xid) == 0:
-            self.meters |= {meter.number: meter for meter in meters.decode_meters(message)}
         elif kind == messages.MULTIPART_REPLY:
-            self.done = not messages.more_follows(message)
-            self._take(message)
+            of_flows = self._step(xid) == 1
+            self._take(message[messages.MULTIPART_HEADER :], of_flows)
+            self.done = of_flows and not messages.more_follows(message)
 
     @abstractmethod
-    def _take(self, part: bytes) -> None:
-        """Some of the flows."""
+    def _take(self, body: bytes, of_flows: bool) -> None:
+        """Takes the entries of one part of an answer. Raises WireError."""
 
 
 class FlowReading(Reading):
-    """`flows` that could be ours, `foreign` ones that cannot."""
+    """Reads back every flow: `flows` that could be ours, `foreign` ones that cannot; and every meter, by number."""
 
     def __init__(self, take_xids: TakeXids) -> None:
         super().__init__(take_xids)
         self.flows: set[Flow] = set()
         self.foreign: list[Foreign] = []
+        self.meters: dict[int, Meter] = {}
 
-    def _take(self, part: bytes) -> None:
-        for flow in decode_flow_stats(part[messages.MULTIPART_HEADER :], self.meters):
+    def _take(self, body: bytes, of_flows: bool) -> None:
+        if not of_flows:
+            self.meters |= {meter.number: meter for meter in decode_meters(body)}
+            return
+        for flow in decode_flow_stats(body, self.meters):
             if isinstance(flow, Foreign):
                 self.foreign.append(flow)
             else:
                 self.flows.add(flow)
+
+
+class Sides(NamedTuple):
+    """What surrounds a change of flows: the zones and meters that it is the first to name, or the last. `strays` are
+    numbers of meters that no flow names, and that are to go."""
+
+    zones: Turnover[int] = Turnover()
+    meters: Turnover[Meter] = Turnover()
+    strays: frozenset[int] = frozenset()
+
+    def first(self, xid: int) -> bytes:
+        """Before the switch hears of the flows."""
+        return made(self.meters, self.strays, xid)
+
+    def before(self, xid: int) -> bytes:
+        """Right before they come into force."""
+        return flushes(self.zones.begun, xid)
+
+    def after(self, xid: int) -> bytes:
+        """When they are in force."""
+        return flushes(self.zones.ended, xid) + unmade(self.meters, self.strays, xid)
 
 
 class Bundle(Exchange):
@@ -142,9 +153,8 @@ class Bundle(Exchange):
     a barrier has shown that no addition was refused; otherwise the bundle is discarded. `refused` says which flows the
     switch did not want, in its words.
 
-    around:  zones to be emptied: the ones that begin right before the commit, the ones that end when it is confirmed,
-             for until then packets may take cached paths of the flows that went. Meters are set before the flows that
-             use them are added, and deleted with the zones that end; for one that is refused, its flows are.
+    sides:   meters are made before the flows are spoken of, zones that begin are emptied right before the commit. Zones
+             and meters that end, when it is confirmed: until then packets may take cached paths of the flows that went.
     at_once: additions, removals and commit are sent together, for flows that will not be refused; if one is all the
              same, Open vSwitch commits the others, and what it holds must be read. Such a bundle is made once for all
              the switches that get it.
@@ -155,14 +165,14 @@ class Bundle(Exchange):
         take_xids: TakeXids,
         adds: Sequence[Flow],
         removals: Sequence[Flow | Foreign],
-        around: Around = NOTHING_AROUND,
+        sides: Sides = Sides(),
         at_once: bool = False,
     ) -> None:
-        self.adds, self.removals, self.at_once, self.around = adds, removals, at_once, around
+        self.adds, self.removals, self.at_once, self.sides = adds, removals, at_once, sides
         self.size = len(adds) + len(removals)
         self._added, self._ended, self._emptied = (self.size + step for step in (1, 4, 6))  # steps of the barriers
-        sent = _sent(take_xids, adds, removals, around) if at_once else None
-        super().__init__((lambda _: sent.first) if sent else take_xids, _size(self.size, around))
+        sent = _sent(take_xids, adds, removals, sides) if at_once else None
+        super().__init__((lambda _: sent.first) if sent else take_xids, _XIDS + self.size)
         self._due = iter((sent.data,)) if sent else self._opening()
         self._kept = False
         self.refused: dict[Flow, str] = {}
@@ -172,65 +182,45 @@ class Bundle(Exchange):
         """Whether all of it is in force, and what was to be emptied is empty."""
         return self._kept and not self.refused and self.error is None
 
-    @property
-    def _leaves(self) -> bool:
-        """Whether there is something to be done when the flows are gone."""
-        return bool(self.around.zones.ended or self.around.meters.ended)
-
     def _opening(self) -> Iterator[bytes]:
-        yield from _additions(self._first, self.adds, self.removals, self.around)
+        yield from _additions(self._first, self.adds, self.removals, self.sides)
         yield messages.barrier(self._xid(self._added))
 
     def _closing(self) -> Iterator[bytes]:
         keep = not self.refused and self.error is None
-        yield _end(self._first, self.size, self.around.zones.begun, keep)
+        yield _end(self._first, self.size, self.sides, keep)
 
     def _emptying(self) -> Iterator[bytes]:
-        xid = self._xid(self._emptied - 1)
-        yield _flushes(self.around.zones.ended, xid)
-        yield b"".join([meters.delete_meter(number, xid) for number in self.around.deleted])
-        yield messages.barrier(self._xid(self._emptied))
+        yield self.sides.after(self._xid(self._emptied - 1)) + messages.barrier(self._xid(self._emptied))
 
     def receive(self, message: bytes) -> None:
         kind, _, xid = messages.header(message)
         step = self._step(xid)
         if kind == messages.ERROR:
-            self._refuse(step, messages.switch_error(message))
+            self._refuse(step, message)
         elif kind == messages.BARRIER_REPLY and step == self._added:
             self._due = self._closing()
-        elif kind == messages.BARRIER_REPLY and step == self._ended and self.committed and self._leaves:
+        elif kind == messages.BARRIER_REPLY and step == self._ended and self.committed and self.sides.after(0):
             self._due = self._emptying()
         elif kind == messages.BARRIER_REPLY and step in (self._ended, self._emptied):
             self.done = True
         elif kind == messages.BUNDLE_CONTROL and step == self._added + 1:
             self._kept = True
 
-    def _refuse(self, step: int, error: messages.SwitchError) -> None:
-        place, meter, text = step - 1, step - self.size - _XIDS, error.text
-        if meter >= 0 and error.code == meters.METER_EXISTS:
-            return
-        if meter >= 0:
-            users = [flow for flow in self.adds if self.around.meters.begun[meter] in meters.meters_of(flow)]
-            self.refused = dict.fromkeys(users, text) | self.refused
-        elif 0 <= place < len(self.adds):
-            self.refused.setdefault(self.adds[place], text)
-        elif not self.refused:  # a commit that fails because of a flow is reported after that flow
+    def _refuse(self, step: int, message: bytes) -> None:
+        place, text = step - 1, messages.switch_error(message).text
+        known = 0 <= place < len(self.adds)
+        users = [self.adds[place]] if known else users_of(refused_number(message), self.adds)
+        for flow in users:
+            self.refused.setdefault(flow, text)
+        if not users and not self.refused:  # a commit that fails because of a flow is reported after that flow
             self.error = self.error or text
 
 
-def _size(flows: int, around: Around) -> int:
-    """How many transaction ids a bundle of so many flow-mods takes."""
-    return _XIDS + flows + len(around.meters.begun)
-
-
-def _additions(
-    first: int, adds: Sequence[Flow], removals: Sequence[Flow | Foreign], around: Around
-) -> Iterator[bytes]:
-    """Sets meters, opens a bundle, which is named by its first transaction id, and adds its flow-mods."""
+def _additions(first: int, adds: Sequence[Flow], removals: Sequence[Flow | Foreign], sides: Sides) -> Iterator[bytes]:
+    """Opens a bundle, which is named by its first transaction id, and adds its flow-mods."""
     flows = (*adds, *removals)
-    for place, meter in enumerate(around.meters.begun):
-        yield meters.set_meter(meter, messages.xid_after(first, _XIDS + len(flows) + place))
-    yield messages.open_bundle(first, first)
+    yield sides.first(messages.xid_after(first, len(flows) + 3)) + messages.open_bundle(first, first)
     for start in range(0, len(flows), _CHUNK):
         mods = [_mod(flow, start + place < len(adds)) for place, flow in enumerate(flows[start : start + _CHUNK])]
         yield messages.add_to_bundle(first, mods, messages.xid_after(first, 1 + start))
@@ -242,31 +232,24 @@ def _mod(flow: Flow | Foreign, is_new: bool) -> bytes:
     return flow_mod(flow) if is_new else flow_mod(flow, DELETE_STRICT)
 
 
-def _end(first: int, size: int, zones: Sequence[int], keep: bool) -> bytes:
+def _end(first: int, size: int, sides: Sides, keep: bool) -> bytes:
     """Empties zones and commits the bundle of so many flow-mods, or discards it, and asks whether that is done."""
     closed, emptied, ended = (messages.xid_after(first, size + step) for step in (2, 3, 4))
     if not keep:
         return messages.discard_bundle(first, closed) + messages.barrier(ended)
-    return _flushes(zones, emptied) + messages.commit_bundle(first, closed) + messages.barrier(ended)
+    return sides.before(emptied) + messages.commit_bundle(first, closed) + messages.barrier(ended)
 
 
-def _flushes(zones: Sequence[int], xid: int) -> bytes:
-    return b"".join([messages.flush_zone(zone, xid) for zone in zones])
-
-
-def _sent(
-    take_xids: TakeXids, adds: Sequence[Flow], removals: Sequence[Flow | Foreign], around: Around
-) -> _Sent:
+def _sent(take_xids: TakeXids, adds: Sequence[Flow], removals: Sequence[Flow | Foreign], sides: Sides) -> _Sent:
     """The same for every switch that gets these flows."""
     flows = (*adds, *removals)
-    key = (len(adds), around.zones.begun, around.meters.begun, *map(id, flows))
+    key = (len(adds), sides, *map(id, flows))
     known = _RECENT.get(key)
     if known is None:
         if len(_RECENT) >= _RECENT_KEPT:
             _RECENT.clear()
-        first = take_xids(_size(len(flows), around))
-        end = _end(first, len(flows), around.zones.begun, keep=True)
-        data = b"".join([*_additions(first, adds, removals, around), end])
+        first = take_xids(_XIDS + len(flows))
+        data = b"".join([*_additions(first, adds, removals, sides), _end(first, len(flows), sides, keep=True)])
         known = _RECENT[key] = _Sent(flows, first, data)
     return known
 

@@ -70,6 +70,9 @@ class Listener(Protocol):
     def takes(self, message: bytes, xid: int) -> bool:
         """Whether the listener takes the message; Ryu then never sees it."""
 
+    def gets(self, packet_in: bytes) -> None:
+        """The switch handed over a packet; the message was checked."""
+
 
 class Guard:
     """Serves every connection of the process; `counters` tells what was refused."""
@@ -304,6 +307,8 @@ class GuardedDatapath(FramedDatapath):
         self._heed(header, message)
         if header.kind == switch_messages.PACKET_IN:
             self._guard.counters.packet_ins += 1
+            if self.listener is not None:
+                self.listener.gets(message)
         elif not _tells_nothing(header):
             self._give_to_ryu(header, message)
 

@@ -2,10 +2,9 @@
 
 from collections.abc import Collection, Iterable, Set
 
-from controller.flows.action import Meter
 from controller.flows.flow import Flow, FlowKey
 from controller.flows.table import Delta, FlowTable
-from controller.southbound.exchange import Around
+from controller.southbound.exchange import Sides
 from controller.southbound.meters import meters_of
 from controller.southbound.named import Named
 from controller.southbound.wire import Foreign
@@ -17,12 +16,14 @@ class Holding:
     do. Neither: it has to be read.
 
     flows:   by key, if spelled out. foreign: what is there too and cannot be ours.
+    zones, meters: those that the flows name. strays: numbers of meters that none names.
     """
 
     def __init__(self) -> None:
         self.flows: dict[FlowKey, Flow] | None = None
         self.foreign: tuple[Foreign, ...] = ()
-        self._zones, self._meters = Named(zones_of), Named(meters_of)
+        self.zones, self.meters = Named(zones_of), Named(meters_of)
+        self.strays: frozenset[int] = frozenset()
         self._state: tuple[FlowTable, int] | None = None
 
     @property
@@ -44,25 +45,20 @@ class Holding:
             return None
         return table.since(self._state[1])
 
-    def read(self, flows: Collection[Flow], foreign: Iterable[Foreign], meters: Iterable[Meter]) -> None:
+    def sides(self, delta: Delta) -> Sides:
+        """What surrounds a change of the flows."""
+        return Sides(self.zones.turnover(*delta), self.meters.turnover(*delta), self.strays)
+
+    def read(self, flows: Collection[Flow], foreign: Iterable[Foreign], meters: Iterable[int]) -> None:
         self.flows, self.foreign, self._state = {flow.key: flow for flow in flows}, tuple(foreign), None
-        used = frozenset[Meter]().union(*map(meters_of, flows))
-        self._zones, self._meters = Named(zones_of, flows), Named(meters_of, flows, {*meters} - used)
-
-    @property
-    def strays(self) -> bool:
-        """Whether there is something that none of our flows accounts for."""
-        return bool(self.foreign or self._meters.strays)
-
-    def around(self, adds: Collection[Flow], removals: Collection[Flow]) -> Around:
-        """What these bring and take beside themselves."""
-        return Around(self._zones.turnover(adds, removals), self._meters.turnover(adds, removals))
+        self.zones, self.meters = Named(zones_of, flows), Named(meters_of, flows)
+        self.strays = frozenset(meters) - {meter.number for meter in self.meters.all()}
 
     def take(self, adds: Collection[Flow], removals: Collection[Flow | Foreign]) -> None:
         """The switch confirmed these; nothing foreign is left."""
-        self.foreign = ()
-        for named in (self._zones, self._meters):
-            named.take(adds, removals)
+        self.foreign, self.strays = (), frozenset()
+        self.zones.take(adds, removals)
+        self.meters.take(adds, removals)
         if self.flows is not None:
             for flow in removals:
                 if isinstance(flow, Flow):

@@ -5,14 +5,13 @@ from collections.abc import Iterator, Mapping
 from controller.flows.action import Meter
 from controller.flows.flow import Flow, FlowKey
 from controller.flows.table import FlowTable
-from controller.southbound import messages
 from controller.southbound.exchange import Reading, TakeXids
-from controller.southbound.meters import meters_of
+from controller.southbound.meters import decode_meters, meters_of
 from controller.southbound.wire import Foreign, decode_flow_stats
 
 
 class Inspection(Reading):
-    """Reads back everything while nothing else is said to the switch, so what it holds cannot change meanwhile.
+    """Reads back every flow while nothing else is said to the switch, so what it holds cannot change meanwhile.
 
     believed: what the session takes the switch to hold; wanted: what the table that it follows says. Both are as they
     are now, whatever becomes of the table.
@@ -23,17 +22,19 @@ class Inspection(Reading):
         super().__init__(take_xids)
         self.wanted: Mapping[FlowKey, Flow] = dict(table.flows)
         self.believed = self.wanted if held is None else dict(held)
-        self._parts: list[bytes] = []
+        self._parts: dict[bool, list[bytes]] = {True: [], False: []}
 
-    def _take(self, part: bytes) -> None:
-        self._parts.append(part)
+    def _take(self, body: bytes, of_flows: bool) -> None:
+        self._parts[of_flows].append(body)
 
     def found(self) -> Iterator[Flow | Foreign | Meter]:
-        """What the switch holds: its flows, and meters that none of ours uses. Decoding costs milliseconds per thousand
-        flows: it is not done while the daemon listens to other switches. Raises WireError on bytes that are none."""
-        unused = set(self.meters.values())
-        for part in self._parts:
-            for flow in decode_flow_stats(part[messages.MULTIPART_HEADER :], self.meters):
-                unused -= set() if isinstance(flow, Foreign) else meters_of(flow)
+        """What the switch holds: flows, and meters that none of ours uses. Decoding costs milliseconds per thousand
+        flows: it is not done while the daemon listens to other switches. Raises WireError on what is neither."""
+        meters = {meter.number: meter for part in self._parts[False] for meter in decode_meters(part)}
+        unused = set(meters.values())
+        for part in self._parts[True]:
+            for flow in decode_flow_stats(part, meters):
+                if isinstance(flow, Flow):
+                    unused -= meters_of(flow)
                 yield flow
         yield from unused

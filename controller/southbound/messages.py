@@ -22,8 +22,7 @@ _HEADER = struct.Struct("!BBHI")
 _BUNDLE = struct.Struct("!BBHIIHH")
 _ZONE = struct.Struct("!BBHIII6xH")
 _FLUSH_ZONE = 29  # subtype of Nicira's
-METER_CONFIG = 10  # type of a multipart message
-_FLOW_STATS, _TABLE_FEATURES, _MORE = 1, 12, 1
+_FLOW_STATS, _METER_CONFIG, _TABLE_FEATURES, _MORE = 1, 10, 12, 1
 _OPEN, _COMMIT, _DISCARD = 0, 4, 6
 _OPENED = b"\0\1"  # type of a reply
 _ATOMIC_AND_ORDERED = 1 | 2
@@ -38,10 +37,9 @@ class Header(NamedTuple):
 
 
 class SwitchError(NamedTuple):
-    """An OFPT_ERROR in words. `xid` is that of the message the switch refused, `code` what it says in numbers."""
+    """An OFPT_ERROR in words. `xid` is that of the message the switch refused."""
 
     xid: int
-    code: tuple[int, int]
     text: str
 
 
@@ -74,12 +72,17 @@ def flush_zone(zone: int, xid: int) -> bytes:
 def flow_stats_request(xid: int) -> bytes:
     """Asks for every flow of every table."""
     body = struct.pack("!B3xII4xQQHH4x", 0xFF, ANY, ANY, 0, 0, 1, 4)
-    return multipart(xid, _FLOW_STATS, body)
+    return _multipart(xid, _FLOW_STATS, body)
+
+
+def meter_config_request(xid: int) -> bytes:
+    """Asks for every meter."""
+    return _multipart(xid, _METER_CONFIG, struct.pack("!I4x", ANY))
 
 
 def table_features_request(xid: int) -> bytes:
     """Asks for every table's features, its name among them."""
-    return multipart(xid, _TABLE_FEATURES, b"")
+    return _multipart(xid, _TABLE_FEATURES, b"")
 
 
 def more_follows(message: bytes) -> bool:
@@ -89,8 +92,7 @@ def more_follows(message: bytes) -> bool:
     return bool(message[11] & _MORE)
 
 
-def multipart(xid: int, kind: int, body: bytes) -> bytes:
-    """A request of this kind."""
+def _multipart(xid: int, kind: int, body: bytes) -> bytes:
     length = MULTIPART_HEADER + len(body)
     return _HEADER.pack(VERSION, MULTIPART_REQUEST, length, xid) + struct.pack("!HH4x", kind, 0) + body
 
@@ -143,9 +145,9 @@ def switch_error(message: bytes) -> SwitchError:
     kind, code = struct.unpack_from("!HH", message, 8)
     if kind == ofproto_v1_4.OFPET_EXPERIMENTER:
         experimenter = message[12:16].hex()
-        return SwitchError(header(message).xid, (kind, code), f"experimenter 0x{experimenter} error {code}")
+        return SwitchError(header(message).xid, f"experimenter 0x{experimenter} error {code}")
     words = ofproto_v1_4.ofp_error_type_to_str(kind), ofproto_v1_4.ofp_error_code_to_str(kind, code)
-    return SwitchError(header(message).xid, (kind, code), ": ".join(word.split("(")[0] for word in words))
+    return SwitchError(header(message).xid, ": ".join(word.split("(")[0] for word in words))
 
 
 # ---- table names

@@ -1,74 +1,75 @@
-"""Meters on the OpenFlow 1.4 wire, and which of them a flow names.
+"""Meters on the OpenFlow 1.4 wire (7.3.4.4, 7.3.5.10): made before the first flow that names them, gone after the last.
 
-Layouts: OpenFlow Switch Specification 1.4.0, 7.3.4.4 and 7.3.5.14.
+The action `Meter` says all of a meter, so flows are compared with what a switch holds, meters and all.
 """
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from operator import attrgetter
 
 from controller.flows.action import Meter
 from controller.flows.flow import Flow
-from controller.southbound.messages import METER_CONFIG, MULTIPART_HEADER, multipart
+from controller.southbound.named import Turnover
 from controller.southbound.oxm import WireError
 from controller.southbound.wire import VERSION
 
 METER_MOD = 29
-METER_EXISTS = (12, 1)  # type and code of an error: OFPET_METER_MOD_FAILED, OFPMMFC_METER_EXISTS
-MOST = 0xFFFF0000  # numbers above have meanings of their own
-_ADD, _MODIFY, _DELETE = 0, 1, 2
-_KBPS, _PKTPS, _BURST = 1, 2, 4  # flags
-_DROP, _ALL = 1, 0xFFFFFFFF
+_ADD, _MODIFY, _DELETE = range(3)
+_KBPS, _PACKETS, _BURST = 1, 2, 4  # flags
+_DROP = 1  # type of band
+_ERROR = 12  # bytes of an error message before what it quotes
 _MOD = struct.Struct("!BBHIHHI")
-_CONFIG = struct.Struct("!HHI")
 _BAND = struct.Struct("!HHII4x")
+_CONFIG = struct.Struct("!HHI")
 _NONE: frozenset[Meter] = frozenset()
 
 
 def meters_of(flow: Flow) -> frozenset[Meter]:
-    """The meter that a flow names, if any."""
+    """The meter that a flow names; it comes first."""
     first = flow.actions[0] if flow.actions else None
     return frozenset((first,)) if isinstance(first, Meter) else _NONE
 
 
-def set_meter(meter: Meter, xid: int) -> bytes:
-    """Makes the switch have it, whether it has the number already or not: where it has, the first of the two messages
-    is answered with METER_EXISTS, which means nothing; else the second changes nothing."""
-    flags = _BURST | (_PKTPS if meter.packets else _KBPS)
+def made(turnover: Turnover[Meter], strays: Iterable[int], xid: int) -> bytes:
+    """Makes the meters that begin to be named, of those that are there already what they are to be."""
+    there = {meter.number for meter in turnover.ended}.union(strays)
+    begun = sorted(turnover.begun, key=attrgetter("number"))
+    return b"".join([_mod(_MODIFY if meter.number in there else _ADD, meter, xid) for meter in begun])
+
+
+def unmade(turnover: Turnover[Meter], strays: Iterable[int], xid: int) -> bytes:
+    """Removes the meters that nothing names any more."""
+    gone = {meter.number for meter in turnover.ended}.union(strays) - {meter.number for meter in turnover.begun}
+    return b"".join([_MOD.pack(VERSION, METER_MOD, _MOD.size, xid, _DELETE, 0, number) for number in sorted(gone)])
+
+
+def refused_number(error: bytes) -> int | None:
+    """Of the meter that a switch does not take, in its error message, which quotes what it is about."""
+    quoted = error[_ERROR:]
+    return _MOD.unpack_from(quoted)[-1] if len(quoted) >= _MOD.size and quoted[1] == METER_MOD else None
+
+
+def users_of(number: int | None, flows: Iterable[Flow]) -> list[Flow]:
+    return [flow for flow in flows if any(meter.number == number for meter in meters_of(flow))]
+
+
+def _mod(command: int, meter: Meter, xid: int) -> bytes:
+    flags = _BURST | (_PACKETS if meter.packets else _KBPS)
     band = _BAND.pack(_DROP, _BAND.size, meter.rate, meter.burst)
-    return b"".join([_mod(command, flags, meter.number, xid, band) for command in (_ADD, _MODIFY)])
+    return _MOD.pack(VERSION, METER_MOD, _MOD.size + len(band), xid, command, flags, meter.number) + band
 
 
-def delete_meter(number: int, xid: int) -> bytes:
-    """Open vSwitch removes the flows that use it, too."""
-    return _mod(_DELETE, 0, number, xid)
-
-
-def _mod(command: int, flags: int, number: int, xid: int, band: bytes = b"") -> bytes:
-    return _MOD.pack(VERSION, METER_MOD, _MOD.size + len(band), xid, command, flags, number) + band
-
-
-def meters_request(xid: int) -> bytes:
-    """Asks for every meter."""
-    return multipart(xid, METER_CONFIG, struct.pack("!I4x", _ALL))
-
-
-def decode_meters(part: bytes) -> Iterator[Meter]:
-    """The meters in one part of an answer. One that no flow of ours can name has the rate 0."""
-    at = MULTIPART_HEADER
-    while at < len(part):
-        if at + _CONFIG.size > len(part):
-            raise WireError(f"meter cut off at byte {at} of {len(part)}")
-        length, flags, number = _CONFIG.unpack_from(part, at)
-        if length < _CONFIG.size or at + length > len(part):
-            raise WireError(f"meter of length {length} at byte {at}")
-        if number <= MOST:
-            yield _meter(number, flags, part[at + _CONFIG.size : at + length])
+def decode_meters(body: bytes) -> Iterator[Meter]:
+    """The meters in the body of one meter-configuration reply (after the 16 bytes of the multipart header)."""
+    at = 0
+    while at < len(body):
+        if at + _CONFIG.size > len(body):
+            raise WireError(f"meter cut off at byte {at} of {len(body)}")
+        length, flags, number = _CONFIG.unpack_from(body, at)
+        if length < _CONFIG.size or at + length > len(body):
+            raise WireError(f"meter of length {length} at byte {at} of {len(body)}")
+        rate, burst = 0, 0
+        if length >= _CONFIG.size + _BAND.size:
+            _, _, rate, burst = _BAND.unpack_from(body, at + _CONFIG.size)
+        yield Meter(number, rate, burst, bool(flags & _PACKETS))
         at += length
-
-
-def _meter(number: int, flags: int, bands: bytes) -> Meter:
-    if len(bands) == _BAND.size and flags in (_BURST | _KBPS, _BURST | _PKTPS):
-        kind, _, rate, burst = _BAND.unpack(bands)
-        if kind == _DROP:
-            return Meter(number, rate, burst, flags & _PKTPS != 0)
-    return Meter(number, 0, 0)

@@ -1,63 +1,60 @@
-"""What flows name and is no flow itself: conntrack zones, meters. It comes and goes with the flows that name it.
+"""What flows name beside what OpenFlow keeps in them - conntrack zones, meters - comes and goes with them.
 
-What there is of it, the flows of a switch alone say. So nothing has to be kept beside them, and what a controller finds
-on a switch after a restart counts as what it has sent itself.
+Whose a zone or a meter is, the flows of a switch alone say. So nothing has to be kept beside them, and what a
+controller finds on a switch after a restart counts as what it has sent itself.
 """
 
 from collections.abc import Callable, Iterable
 from typing import Generic, NamedTuple, TypeVar
 
-from controller.flows.action import Meter
 from controller.flows.flow import Flow, FlowKey
 
-Thing = TypeVar("Thing", int, Meter)
-Find = Callable[[Flow], frozenset[Thing]]
+T = TypeVar("T")
+NamesOf = Callable[[Flow], frozenset[T]]
 
 
-class Turnover(NamedTuple, Generic[Thing]):
+class Turnover(NamedTuple, Generic[T]):
     """What a change of flows is the first to name, and what nothing names after it."""
 
-    begun: tuple[Thing, ...] = ()
-    ended: tuple[Thing, ...] = ()
+    begun: frozenset[T] = frozenset()
+    ended: frozenset[T] = frozenset()
 
 
-class Named(Generic[Thing]):
-    """What the flows of one switch name. `find` gives what one flow does; `strays` were found there, and no flow names
-    them: they end with the next change."""
+class Named(Generic[T]):
+    """What the flows of one switch name."""
 
-    def __init__(self, find: Find[Thing], flows: Iterable[Flow] = (), strays: Iterable[Thing] = ()) -> None:
-        self._find = find
-        self._named = {flow.key: found for flow in flows if (found := find(flow))}
-        self.strays = frozenset(strays)
+    def __init__(self, names_of: NamesOf[T], flows: Iterable[Flow] = ()) -> None:
+        self._names_of = names_of
+        self._named = {flow.key: names for flow in flows if (names := names_of(flow))}
 
-    def turnover(self, adds: Iterable[Flow], removals: Iterable[object]) -> Turnover[Thing]:
-        """What becomes of it when these flows come, in the place of those with the same keys, and go."""
+    def all(self) -> frozenset[T]:
+        return frozenset().union(*self._named.values())
+
+    def turnover(self, adds: Iterable[Flow], removals: Iterable[object]) -> Turnover[T]:
+        """What becomes of them when these flows come, in the place of those with the same keys, and go."""
         changed = self._changed(adds, removals)
-        if not changed and not self.strays:
+        if not changed:
             return Turnover()
-        before = self.strays.union(*self._named.values())
-        after = frozenset[Thing]().union(*(self._named | changed).values())
-        begun, ended = (tuple(sorted(found)) for found in (after - before, before - after))
-        return Turnover(begun, ended)
+        before, after = self.all(), frozenset[T]().union(*(self._named | changed).values())
+        return Turnover(after - before, before - after)
 
     def take(self, adds: Iterable[Flow], removals: Iterable[object]) -> None:
         """These flows have come and gone."""
-        self.strays = frozenset()
-        for key, found in self._changed(adds, removals).items():
-            if found:
-                self._named[key] = found
+        for key, names in self._changed(adds, removals).items():
+            if names:
+                self._named[key] = names
             else:
                 del self._named[key]
 
-    def _changed(self, adds: Iterable[Flow], removals: Iterable[object]) -> dict[FlowKey, frozenset[Thing]]:
+    def _changed(self, adds: Iterable[Flow], removals: Iterable[object]) -> dict[FlowKey, frozenset[T]]:
         """Of those flows that name something, or replace one that does: key -> what it names now."""
         named = self._named
-        changed: dict[FlowKey, frozenset[Thing]] = {}
+        changed: dict[FlowKey, frozenset[T]] = {}
         if named:
-            gone = (flow.key for flow in removals if isinstance(flow, Flow) and flow.key in named)
-            changed |= dict.fromkeys(gone, frozenset[Thing]())
+            nothing = frozenset[T]()
+            changed |= {flow.key: nothing for flow in removals if isinstance(flow, Flow) and flow.key in named}
         for flow in adds:
-            found = self._find(flow)
-            if found or named and flow.key in named:
-                changed[flow.key] = found
+            names = self._names_of(flow)
+            if names or named and flow.key in named:
+                changed[flow.key] = names
         return changed

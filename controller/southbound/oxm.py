@@ -85,7 +85,7 @@ def oxm_header(header: Header, masked: bool = False) -> bytes:
 def decode_match(raw: bytes) -> Match | None:
     """The match of the OXM fields `raw` (without ofp_match header and padding), or None when it is not ours."""
     terms: list[Term] = []
-    for code, value, mask in _oxms(raw):
+    for code, value, mask in oxms(raw):
         header = _BY_CODE.get(code)
         if header is None:
             return None
@@ -93,7 +93,8 @@ def decode_match(raw: bytes) -> Match | None:
     return tuple(sorted(terms))
 
 
-def _oxms(raw: bytes) -> Iterator[tuple[tuple[int, int], int, int | None]]:
+def oxms(raw: bytes) -> Iterator[tuple[tuple[int, int], int, int | None]]:
+    """(class, field), value and mask of each of the fields."""
     at = 0
     while at < len(raw):
         if at + 4 > len(raw) or at + 4 + raw[at + 3] > len(raw):

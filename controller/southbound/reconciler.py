@@ -133,7 +133,7 @@ class Session:
         if delta is None:
             return FlowReading(self._take_xids)
         self._leads_to = None if objects else (target.flows, target.flows.version)
-        if delta or self._holding.strays:
+        if delta or self._holding.foreign or self._holding.strays:
             return self._bundle(delta)
         self._settled, self.realized = target, target.generation
         if self._leads_to is not None:
@@ -149,8 +149,8 @@ class Session:
         replaced = {flow.key for flow in delta.added} if self._holding.foreign else set()
         strays = [flow for flow in self._holding.foreign if flow.key not in replaced]
         at_once = not strays and len(delta.added) <= SMALL and set(map(shape, delta.added)) <= self._taken
-        around = self._holding.around(delta.added, delta.removed)
-        bundle = Bundle(self._take_xids, delta.added, (*delta.removed, *strays), around, at_once)
+        sides = self._holding.sides(delta)
+        bundle = Bundle(self._take_xids, delta.added, (*delta.removed, *strays), sides, at_once)
         self._counters.bundles += 1
         self._counters.flow_mods += bundle.size
         return bundle
@@ -160,13 +160,13 @@ class Session:
     def _finish(self, exchange: Exchange) -> None:
         match exchange:
             case FlowReading(error=None):
-                self._holding.read(exchange.flows, exchange.foreign, exchange.meters.values())
+                self._holding.read(exchange.flows, exchange.foreign, exchange.meters)
             case Bundle(committed=True):
                 self._committed(exchange)
             case Bundle(refused=refused) if refused:
                 self.refused |= refused
-                if exchange.at_once or exchange.around.meters.begun:
-                    self._holding.forget()  # the others, and the meters, may be in force
+                if exchange.at_once or exchange.sides.meters.begun:
+                    self._holding.forget()  # the others may be in force, and the meters are
             case Inspection():
                 self.inspection = exchange
             case TableNaming():

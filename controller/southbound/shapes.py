@@ -9,8 +9,7 @@ from controller.flows.flow import Flow
 from controller.pipeline.headers import HEADERS
 
 _WHOLE = (Move, OutputBits, Choose, DecTtl, Track, Commit, Goto)  # judged with everything in them
-# Any port will do: Open vSwitch does not ask whether there is one. A meter is there before its flow.
-_KINDS = (Output, Tunnel, Spread, Meter)
+_KINDS = (Output, Tunnel, Spread, Meter)  # any port will do, Open vSwitch does not ask; a meter is there
 _KEYS = {name for header in HEADERS.values() for name, _ in header.requires}  # on their values others depend
 _NUMBERS: dict[Hashable, int] = {}
 _RECENT: dict[int, tuple[Flow, int | None]] = {}  # by identity: one flow goes to many switches

@@ -14,7 +14,8 @@ from types import MappingProxyType
 from typing import Any
 
 from controller.flows.action import (
-    Action, Bits, Choose, Commit, DecTtl, Goto, Load, Meter, Move, Output, OutputBits, Spread, Track, Tunnel,
+    CONTROLLER, Action, Bits, Choose, Commit, DecTtl, Goto, Load, Meter, Move, Output, OutputBits, Spread, Track,
+    Tunnel,
 )  # fmt: skip
 from controller.flows.flow import Flow, FlowKey
 from controller.flows.match import Match
@@ -33,14 +34,15 @@ _OUTPUT, _DEC_TTL, _SET_FIELD, _EXPERIMENTER = 0, 24, 25, 0xFFFF
 _REG_MOVE, _REG_LOAD, _MULTIPATH, _BUNDLE_LOAD, _OUTPUT_REG, _CT = 6, 7, 10, 13, 15, 35
 _CT_COMMIT, _NO_TABLE = 1, 0xFF  # flag and table of a conntrack action
 _GOTO_TABLE, _APPLY_ACTIONS, _METER = 1, 4, 6
+_UNKNOWN_BAND = 0, 0, False
+_NO_METERS: Mapping[int, Meter] = MappingProxyType({})
 _HRW, _SYMMETRIC_L3L4_UDP, _OFPORT = 1, 3, 0x00000002  # bundle: algorithm, hash fields, member type NXM_OF_IN_PORT
 _MODULO_N = 0  # multipath: algorithm
 _LONGEST_KEPT = 1024  # bytes
 _TUN_DST = Bits("tun_dst", 0, 32)
 _RECENT: dict[int, tuple[Flow, bytes]] = {}  # by identity: one flow goes to many switches, and hashing it costs as much
 _RECENT_KEPT = 1 << 15
-NO_METERS: Mapping[int, Meter] = MappingProxyType({})
-_NO_PACKET = 0  # max_len of an output: only meaningful towards the controller
+_NO_PACKET, _WHOLE = 0, 0xFFFF  # max_len of an output: only meaningful towards the controller
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,18 +102,22 @@ def _flow_mod(command: int, table: int, priority: int, cookie: int, tail: bytes)
 
 @lru_cache(maxsize=1 << 16)
 def encode_instructions(actions: tuple[Action, ...]) -> bytes:
-    """Apply-actions for everything but a Meter in front and the final Goto; no instruction at all drops."""
-    goto = meter = b""
-    if actions and isinstance(actions[0], Meter):
-        meter = struct.pack("!HHI", _METER, 8, actions[0].number)
-        actions = actions[1:]
+    """Apply-actions for everything between a Meter and the final Goto; no instruction at all drops."""
+    goto, meter = b"", b""
     if actions and isinstance(actions[-1], Goto):
         goto = struct.pack("!HHB3x", _GOTO_TABLE, 8, actions[-1].table)
         actions = actions[:-1]
+    if actions and isinstance(actions[0], Meter):
+        meter = struct.pack("!HHI", _METER, 8, actions[0].number)
+        actions = actions[1:]
     if not actions:
         return meter + goto
-    body = b"".join([_ENCODERS[type(action)](action) for action in actions])
+    body = encode_actions(actions)
     return meter + struct.pack("!HH4x", _APPLY_ACTIONS, 8 + len(body)) + body + goto
+
+
+def encode_actions(actions: tuple[Action, ...]) -> bytes:
+    return b"".join([_ENCODERS[type(action)](action) for action in actions])
 
 
 def _operand(bits: Bits) -> bytes:
@@ -157,7 +163,7 @@ def _encode_choose(action: Choose) -> bytes:
 
 
 def _encode_output(action: Output) -> bytes:
-    return struct.pack("!HHIH6x", _OUTPUT, 16, action.port, _NO_PACKET)
+    return struct.pack("!HHIH6x", _OUTPUT, 16, action.port, _WHOLE if action.port == CONTROLLER else _NO_PACKET)
 
 
 def _encode_tunnel(action: Tunnel) -> bytes:
@@ -180,8 +186,12 @@ def _encode_ct(action: Track | Commit) -> bytes:
     return _nicira(_CT, zone + struct.pack("!B3xH", table, 0))  # no helper
 
 
-def _encode_misplaced(action: Goto | Meter) -> bytes:
-    raise WireError(f"{action} is not the {'last' if isinstance(action, Goto) else 'first'} action")
+def _encode_goto(action: Goto) -> bytes:
+    raise WireError(f"goto table {action.table} is not the last action")
+
+
+def _encode_meter(action: Meter) -> bytes:
+    raise WireError(f"meter {action.number} is not the first action")
 
 
 _ENCODERS: dict[type, Callable[..., bytes]] = {
@@ -195,14 +205,14 @@ _ENCODERS: dict[type, Callable[..., bytes]] = {
     DecTtl: lambda _: struct.pack("!HH4x", _DEC_TTL, 8),
     Track: _encode_ct,
     Commit: _encode_ct,
-    Meter: _encode_misplaced,
-    Goto: _encode_misplaced,
+    Meter: _encode_meter,
+    Goto: _encode_goto,
 }
 
 
 @lru_cache(maxsize=1 << 16)
 def decode_instructions(raw: bytes) -> tuple[Action, ...] | None:
-    """The actions of an instruction list, or None when some are not ours. A meter has no more than its number."""
+    """The actions of an instruction list, or None when some are not ours."""
     actions: list[Action] = []
     try:
         for kind, body in _items(raw):
@@ -210,8 +220,8 @@ def decode_instructions(raw: bytes) -> tuple[Action, ...] | None:
                 actions += [_action(kind, item) for kind, item in _items(body[8:])]
             elif kind == _GOTO_TABLE:
                 actions.append(Goto(body[4]))
-            elif kind == _METER and not actions:
-                actions.append(Meter(int.from_bytes(body[4:8]), 0, 0))
+            elif kind == _METER:
+                actions.append(Meter(int.from_bytes(body[4:8]), *_UNKNOWN_BAND))
             else:
                 return None
     except Unknown:
@@ -300,9 +310,9 @@ def _bits(operand: bytes, low: int, width: int) -> Bits:
 # ---- read-back
 
 
-def decode_flow_stats(body: bytes, meters: Mapping[int, Meter] = NO_METERS) -> Iterator[Flow | Foreign]:
-    """The flows in the body of one flow-statistics reply (after the 16 bytes of the multipart header), where there are
-    these meters.
+def decode_flow_stats(body: bytes, meters: Mapping[int, Meter] = _NO_METERS) -> Iterator[Flow | Foreign]:
+    """The flows in the body of one flow-statistics reply (after the 16 bytes of the multipart header); `meters` of the
+    switch by number.
 
     A flow with a timeout or a flag is foreign, whatever it matches: none of ours has any.
     """
@@ -317,20 +327,14 @@ def decode_flow_stats(body: bytes, meters: Mapping[int, Meter] = NO_METERS) -> I
         if match_length < 4 or after > at + length or at + length > len(body):
             raise WireError(f"flow entry of length {length} with a match of {match_length} at byte {at}")
         match = _kept(decode_match, body[start + 4 : start + match_length])
-        actions = _metered(_kept(decode_instructions, body[after : at + length]), meters)
+        actions = _kept(decode_instructions, body[after : at + length])
         if match is None or actions is None or idle or hard or flags or importance:
             yield Foreign(table, priority, cookie, body[start:after], match)
         else:
+            if actions and isinstance(actions[0], Meter):
+                actions = meters.get(actions[0].number, actions[0]), *actions[1:]
             yield Flow(table, priority, match, actions, cookie)
         at += length
-
-
-def _metered(actions: tuple[Action, ...] | None, meters: Mapping[int, Meter]) -> tuple[Action, ...] | None:
-    """With the meter as it is; None when there is none of ours."""
-    if not actions or not isinstance(actions[0], Meter):
-        return actions
-    meter = meters.get(actions[0].number)
-    return None if meter is None else (meter, *actions[1:])
 
 
 def _kept(decode: Any, raw: bytes) -> Any:

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from ipaddress import ip_address, ip_network
 
 from controller.model.acl import FROM_SUBNET, AclRule
-from controller.model.reachability import ECHO_REPLY, ECHO_REPLY6
 from controller.model.snapshot import Intent
 from controller.model.tenancy import Port
+from controller.model.verdict import ECHO_REPLY, ECHO_REPLY6
 from controller.verify.rules import Shot, packets_of
 
 REPLIES = ECHO_REPLY, ECHO_REPLY6  # whoever sees one takes it for an answer of its own probe

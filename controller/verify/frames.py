@@ -4,11 +4,10 @@ from dataclasses import replace
 from ipaddress import IPv6Address
 
 from controller.model.addresses import GATEWAY_MAC
-from controller.model.admission import ETH_IPV6
-from controller.model.reachability import (
-    ARP_REQUEST, ECHO_REQUEST, ECHO_REQUEST6, ETH_ARP, ETH_IPV4, ICMP, ICMPV6, NEIGHBOUR_SOLICITATION, Packet,
-)  # fmt: skip
 from controller.model.tenancy import Port
+from controller.model.verdict import (
+    ARP_REQUEST, ECHO_REQUEST, ECHO_REQUEST6, ETH_ARP, ETH_IPV4, ETH_IPV6, ICMP, ICMPV6, NEIGHBOUR_SOLICITATION, Packet,
+)  # fmt: skip
 
 UDP, UDP_PORT = 17, 7001
 BROADCAST_MAC = "ff:ff:ff:ff:ff:ff"

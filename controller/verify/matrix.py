@@ -15,11 +15,12 @@ from typing import Any
 
 from controller.model.addresses import GATEWAY_MAC
 from controller.model.ipv6 import link_local
-from controller.model.reachability import (
-    ETH_IPV4, NEIGHBOUR_ADVERTISEMENT, ROUTER_ADVERTISEMENT, Packet, Reachability, Reason, Verdict,
-)  # fmt: skip
+from controller.model.reachability import Reachability
 from controller.model.snapshot import Intent
 from controller.model.tenancy import Port
+from controller.model.verdict import (
+    ETH_IPV4, ETH_IPV6, NEIGHBOUR_ADVERTISEMENT, ROUTER_ADVERTISEMENT, Packet, Reason, Verdict,
+)  # fmt: skip
 from controller.verify.acls import shots_of_acls
 from controller.verify.frames import (
     BROADCAST_MAC, SOURCE_PORT, UDP, UDP_PORT, arp, echo, echo6, ipv4, ipv6, solicitation,
@@ -32,7 +33,7 @@ ALL_NODES_MAC, ALL_NODES = "33:33:00:00:00:01", "ff02::1"  # RFC 4291, 2.7.1
 TCP = 6  # IANA protocol number
 TCP_PORT, ROCE_PORT, VXLAN_PORT = 7000, 4791, 4789
 ARP_REPLY = 2
-ETH_RARP, ETH_IPV6 = 0x8035, 0x86DD
+ETH_RARP = 0x8035
 NO_MACS = 0x02_00_00_00_00_FE  # where to look for MACs that are nobody's
 
 

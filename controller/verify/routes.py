@@ -6,10 +6,10 @@ The verdict on each is the policy's: a longer prefix may overrule the route, and
 from collections.abc import Iterator
 from ipaddress import IPv4Address, IPv4Network
 
-from controller.model.reachability import Packet
 from controller.model.routing import Route
 from controller.model.snapshot import Intent
 from controller.model.tenancy import Port
+from controller.model.verdict import Packet
 from controller.verify.frames import through_gateway
 
 UNICAST = IPv4Network("1.0.0.0/8"), IPv4Network("223.0.0.0/8")  # the first and the last that are

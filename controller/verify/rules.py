@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from ipaddress import ip_address, ip_network
 
 from controller.model.acl import AclRule
-from controller.model.reachability import DISCOVERY, ECHO_REQUEST, ECHO_REQUEST6, Packet
 from controller.model.security import ICMP, ICMPV6, PROTOCOLS, TO_PORT, SecurityRule, port_range
 from controller.model.snapshot import Intent
 from controller.model.tenancy import Port
+from controller.model.verdict import DISCOVERY, ECHO_REQUEST, ECHO_REQUEST6, Packet
 from controller.verify.frames import echo, echo6, ipv4, ipv6
 
 OTHER_ICMP = 13  # timestamp, RFC 792

@@ -6,13 +6,15 @@ from dataclasses import dataclass
 
 from controller.compiler.address import ipv4, ipv6, mac
 from controller.compiler.program import Program
-from controller.flows.action import LOCAL, Choose, Spread
+from controller.flows.action import CONTROLLER, LOCAL, Choose, Spread
 from controller.flows.connections import Connections
-from controller.flows.evaluate import Emission, Switch, first_member
+from controller.flows.evaluate import Emission, Switch, first_member, read
+from controller.flows.language import bits
 from controller.flows.text import mac_text
 from controller.model.placement import Observed
-from controller.model.reachability import Packet
+from controller.model.ask import Ask
 from controller.model.snapshot import Snapshot
+from controller.model.verdict import Packet
 from controller.pipeline.headers import IPV6
 
 
@@ -22,6 +24,7 @@ class Arrival:
 
     receivers: frozenset[str]
     answer_mac: str | None
+    asks: Ask | None = None
 
 
 class LoopError(RuntimeError):
@@ -62,15 +65,18 @@ class Walk:
         chassis, ofport = self._plugged[packet.port]
         receivers: set[str] = set()
         answer: str | None = None
+        asks: Ask | None = None
         sent = header_values(packet) | {"in_port": ofport}
         for emission in self._switches[chassis.int_dpid].evaluate(sent).emissions:
             if emission.port == chassis.tunnel_port:
                 receivers |= self._from_tunnel(emission, chassis.vtep)
             elif emission.port == ofport:
                 answer = mac_text(emission.packet["eth_src"])
+            elif emission.port == CONTROLLER:
+                asks = Ask(read(emission.packet, bits("ask")))
             else:
                 receivers.add(self._port_at[chassis.int_dpid, emission.port])
-        return Arrival(frozenset(receivers), answer)
+        return Arrival(frozenset(receivers), answer, asks)
 
     def underlay(self, source: str, target: str) -> tuple[int, ...]:
         """The dpids that an IPv4 packet between two attachments (by address) crosses; empty when it is dropped."""

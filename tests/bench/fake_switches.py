@@ -18,7 +18,7 @@ from controller.southbound import messages
 
 _READ = 1 << 18
 _LOOK_S = 0.02  # until the controller listens there is nothing to wait on
-_FLOW_STATS, _TABLE_FEATURES = b"\0\1", b"\0\14"
+_FLOW_STATS, _METER_CONFIG, _TABLE_FEATURES = b"\0\1", b"\0\12", b"\0\14"
 
 
 class FakeSwitch:
@@ -58,8 +58,8 @@ class FakeSwitch:
             return message[:12] + struct.pack("!H", asked + 1) + message[14:16]
         if kind == messages.BARRIER_REQUEST:
             return bytes([5, messages.BARRIER_REPLY, 0, 8]) + xid
-        if kind == messages.MULTIPART_REQUEST and message[8:10] == _FLOW_STATS:
-            return bytes([5, messages.MULTIPART_REPLY, 0, 16]) + xid + _FLOW_STATS + bytes(6)
+        if kind == messages.MULTIPART_REQUEST and message[8:10] in (_FLOW_STATS, _METER_CONFIG):
+            return bytes([5, messages.MULTIPART_REPLY, 0, 16]) + xid + message[8:10] + bytes(6)
         if kind == messages.MULTIPART_REQUEST and message[8:10] == _TABLE_FEATURES:
             return bytes([5, messages.ERROR, 0, 12]) + xid + bytes([0, 13, 0, 5])
         return peers.handshake_answer(message, self.dpid)

@@ -77,8 +77,8 @@ def test_an_edit_is_looked_at_in_its_own_vpc_alone(intent: Intent, edits: Edits,
             assert scopes <= {f"{vpc}/routes"}
 
 
-def test_a_table_that_nobody_uses_is_no_flow_and_a_route_more_is_one_or_two_where_its_subnet_is() -> None:
-    """One where it drops, two where it leads to one instance."""
+def test_a_table_that_nobody_uses_is_no_flow_and_a_route_more_is_one_or_four_where_its_subnet_is() -> None:
+    """One where it drops; where it leads to one instance also one to there, and two for what has no TTL left."""
     compiler, used = Compiler(), with_routes(two_tenants())
     plain = replace(used, routes=())
     before = {dpid: set(table.flows) for dpid, table in compiler.update(snapshot(plain), plug_all(plain)).flows.items()}
@@ -90,5 +90,5 @@ def test_a_table_that_nobody_uses_is_no_flow_and_a_route_more_is_one_or_two_wher
         one = replace(plain, routes=(Route("red.prod.edge", "any", "0.0.0.0/0", hops),))
         after = compiler.update(snapshot(one, 2 + number), plug_all(one)).flows
         more = {dpid: [key[0] for key in table.flows.keys() - before[dpid]] for dpid, table in after.items()}
-        wanted = [GATEWAY.number, NEXT_HOP_INSTANCE.number][:number]
+        wanted = [GATEWAY.number, *[NEXT_HOP_INSTANCE.number] * 3 * len(hops)]
         assert {dpid: sorted(found) for dpid, found in more.items() if found} == {0x20000: wanted}

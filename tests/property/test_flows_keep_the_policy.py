@@ -13,11 +13,12 @@ from controller.flows.action import Choose, Spread
 from controller.model.addresses import GATEWAY_MAC
 from controller.model.ipv6 import GATEWAY_LINK_LOCAL, link_local
 from controller.model.peering import Peering
-from controller.model.reachability import Packet, may_reach
+from controller.model.reachability import may_reach
 from controller.model.routing import Route, RouteTable
 from controller.model.security import SecurityGroup, SecurityRule
 from controller.model.snapshot import Intent
 from controller.model.tenancy import Port
+from controller.model.verdict import Packet
 from controller.pipeline.tables import CLASSIFY
 from controller.verify.walk import Arrival, Walk
 from worlds import (
@@ -44,7 +45,7 @@ def cases(draw: st.DrawFn) -> tuple[Intent, Packet]:
         "eth_dst": draw(st.sampled_from(macs + GROUPS) | st.just(GATEWAY_MAC)),
         "vlan": draw(st.none() | st.integers(0, 4095)) if not draw(mostly) else None,
     }
-    match draw(st.sampled_from(["ipv4", "arp", "ipv6", "discovery", "other"])):
+    match draw(st.sampled_from(["ipv4", "arp", "ipv6", "discovery", "service", "other"])):
         case "ipv4":
             target = draw(st.sampled_from(addresses))
             rest = {"eth_type": 0x0800, "ip_src": own_address, "ip_dst": target, "ip_proto": 47}
@@ -59,6 +60,8 @@ def cases(draw: st.DrawFn) -> tuple[Intent, Packet]:
             target = draw(st.sampled_from(addresses))
             op = draw(st.sampled_from([1, 1, 1, 2]))
             rest = {"eth_type": 0x0806, "arp_op": op, "arp_sha": sha, "arp_spa": own_address, "arp_tpa": target}
+        case "service":
+            return intent, draw(_questions(intent, sender))
         case "ipv6" | "discovery" as kind:
             rest = draw(_ipv6(intent, sender, kind))
         case _:
@@ -91,6 +94,26 @@ def _ipv6(draw: st.DrawFn, intent: Intent, sender: Port, kind: str) -> dict[str,
     return packet | {"ip_proto": protocol} | ports
 
 
+@st.composite
+def _questions(draw: st.DrawFn, intent: Intent, sender: Port) -> Packet:
+    """What asks the edge for a service, or would but for one header."""
+    subnet = next(one for one in intent.subnets if one.id == sender.subnet)
+    sources = [sender.address, "0.0.0.0"]
+    discover = {"eth_dst": GROUPS[0], "ip_dst": "255.255.255.255", "l4_src": 68, "l4_dst": 67}
+    gateway = {"eth_dst": GATEWAY_MAC, "ip_dst": subnet.gateway}
+    version = 0x0800
+    asked = draw(st.sampled_from([discover, {**discover, **gateway}, {**gateway, "l4_src": 7, "l4_dst": 53}]))
+    if sender.address6 is not None and draw(st.booleans()):
+        version, sources = 0x86DD, [sender.address6, link_local(sender.mac), "::"]
+        servers = {"eth_dst": "33:33:00:01:00:02", "ip_dst": "ff02::1:2", "l4_src": 546, "l4_dst": 547}
+        asked = draw(st.sampled_from([servers, {**gateway, "ip_dst": subnet.gateway6, "l4_src": 7, "l4_dst": 53}]))
+    plain = Packet(sender.id, sender.mac, "", version, ip_src=draw(st.sampled_from(sources)), ip_proto=17)
+    packet = replace(plain, **asked)
+    others = [{}, {"l4_dst": 68}, {"l4_dst": 53}, {"ip_proto": 6}, {"eth_dst": GATEWAY_MAC}, {"eth_dst": GROUPS[0]},
+              {"eth_src": "02:de:ad:00:00:01"}, {"vlan": 0}]  # fmt: skip
+    return replace(packet, **draw(st.sampled_from(others)))
+
+
 @given(cases())
 def test_a_packet_reaches_whom_the_policy_says_and_nobody_else(case: tuple[Intent, Packet]) -> None:
     _as_the_policy_says(*case)
@@ -107,7 +130,7 @@ def _as_the_policy_says(intent: Intent, packet: Packet) -> None:
         if verdict.spread == len(verdict.receivers):
             assert all(one.receivers for one in arrivals)
     else:
-        expected = Arrival(verdict.receivers, verdict.answer_mac)
+        expected = Arrival(verdict.receivers, verdict.answer_mac, verdict.asks)
         assert arrivals == [expected], verdict.reason
 
 

@@ -18,10 +18,11 @@ from controller.model.codec import CodecError, from_json, to_json
 from controller.model.fabric import Fabric
 from controller.model.parts import part
 from controller.model.problem import InvalidIntent
-from controller.model.reachability import ARP_REQUEST, ETH_ARP, ETH_IPV4, Packet, Reachability, may_reach
+from controller.model.reachability import Reachability, may_reach
 from controller.model.snapshot import Intent, Snapshot
 from controller.model.tenancy import Port
 from controller.model.validate import validate
+from controller.model.verdict import ARP_REQUEST, ETH_ARP, ETH_IPV4, Packet
 from controller.northbound.labfile import LabFileError, parse
 from controller.verify.matrix import Kind, matrix
 

@@ -10,9 +10,10 @@ from pydantic import BaseModel, ConfigDict, Field
 from controller.model.acl import MAX_NUMBER
 from controller.model.qos import LEAST_BURST_KBIT, MAX_DSCP, MAX_LIMIT
 from controller.model.routing import NEXT_HOPS_PER_ROUTE
+from controller.model.services import RESOLVERS_PER_SUBNET
 from controller.model.security import GROUPS_PER_VPC
 from controller.northbound.api.notations import (
-    WORD, Address, Address6, Cidr, Cidr6, Destination, Group, Mac, Name, Ports, Remote, VpcId,
+    WORD, Address, Address6, AnyAddress, Cidr, Cidr6, Destination, Group, Mac, Name, Ports, Remote, VpcId,
 )  # fmt: skip
 from controller.northbound.api.roles import Role
 
@@ -39,6 +40,9 @@ class SubnetBody(Body):
     cidr6: Cidr6 | None = Field(None, description="IPv6 network (/64), unique within the VPC, if it has IPv6.")
     route_table: Name | None = Field(None, description="Name of its route table; default: none.")
     network_acl: Name | None = Field(None, description="Name of its network ACL; default: none.")
+    resolvers: Annotated[list[AnyAddress], Field(max_length=RESOLVERS_PER_SUBNET)] = Field(
+        default=[], description="Addresses of DNS servers for names that are not of the VPC, asked in ascending order."
+    )
 
 
 class RouteBody(Body):
@@ -190,6 +194,7 @@ class SubnetOut(Out):
     vni: int
     route_table: str | None
     network_acl: str | None
+    resolvers: list[str]
 
 
 class PeeringOut(Out):

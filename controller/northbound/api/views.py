@@ -68,7 +68,7 @@ def subnets(contents: Contents, names: Names) -> list[View]:
     return [
         _view(
             contents, one.id, standings[one.id], route_table=one.route_table and one.route_table.rpartition(".")[2],
-            network_acl=one.network_acl and one.network_acl.rpartition(".")[2],
+            network_acl=one.network_acl and one.network_acl.rpartition(".")[2], resolvers=list(one.resolvers),
             **{key: getattr(one, key) for key in _SUBNET},
         )
         for one in part.intent.subnets

@@ -3,14 +3,14 @@
 from typing import Any
 
 from controller.compiler.program import Compiler
-from controller.flows.action import Meter, Output
+from controller.flows.action import Output
 from controller.flows.flow import Flow
 from controller.flows.table import FlowTable
 from controller.model.placement import Observed
 from controller.proof import SHOWN, Compiled, Reading, passed, prove
 from controller.southbound import oxm, wire
 from controller.southbound.inspection import Inspection
-from openflow_fixture import meters_reply, stats_reply
+from openflow_fixture import stats_reply
 from worlds import snapshot, two_tenants
 
 NOTHING: dict[str, Any] = {"compared": 0, "differing": 0, "flows": []}
@@ -20,13 +20,11 @@ def flow(port: int, out: int = 1, cookie: int = 7, table: int = 0) -> Flow:
     return Flow(table, 10, (("in_port", port, None),), (Output(out),), cookie)
 
 
-def reading(
-    held: set[Flow | wire.Foreign], wanted: set[Flow], believed: set[Flow] | None = None, meters: tuple[Meter, ...] = ()
-) -> Reading:
+def reading(held: set[Flow | wire.Foreign], wanted: set[Flow], believed: set[Flow] | None = None) -> Reading:
     """Of a switch s1 that holds, should hold, and is believed to hold this."""
     taken = None if believed is None else {each.key: each for each in believed}
     inspection = Inspection(lambda _: 1, FlowTable(wanted), taken)
-    for part in (meters_reply(meters, 1), *stats_reply(held, 2)):
+    for part in stats_reply(held, 2):
         inspection.receive(part)
     assert inspection.done
     return Reading("s1", 1, inspection)
@@ -94,7 +92,7 @@ def test_a_switch_that_was_not_read_proves_nothing() -> None:
 
 def test_an_answer_that_is_none() -> None:
     inspection = Inspection(lambda _: 1, FlowTable(), None)
-    (whole, *_) = stats_reply({flow(1)}, 2, parts=1)
+    (whole, *_) = stats_reply({flow(1)}, 1, parts=1)
     inspection.receive(whole[:2] + (len(whole) - 4).to_bytes(2, "big") + whole[4:-4])
     told = prove([Reading("s1", 1, inspection)], compiled(set(), set()))
     assert told["s1"]["problem"].startswith("malformed answer: ") and not passed(told)
@@ -113,13 +111,3 @@ def test_the_real_compiler_against_itself_and_tampered_with() -> None:
     dpid = next(iter(held.flows))
     held.flows[dpid].replace([next(iter(held.flows[dpid].flows.values()))], [])
     assert differing() == [hex(dpid)]
-
-
-def test_meters_are_compared_as_parts_of_their_flows_and_others_are_too_many() -> None:
-    slow, fast = Meter(1, 50, 25), Meter(1, 90, 25)
-    wanted = {Flow(0, 10, (("in_port", 1, None),), (slow, Output(1)), 7)}
-    assert passed(prove([reading({*wanted}, wanted, meters=(slow,))], compiled(wanted, wanted)))
-    told = prove([reading({*wanted}, wanted, meters=(fast, Meter(2, 5, 5, True)))], compiled(wanted, wanted))["s1"]
-    assert told["wanted"]["differing"] == 2
-    assert any(line.startswith("+ cookie") and "meter=1,kbps,burst" in line for line in told["wanted"]["flows"])
-    assert "+ meter=2,pktps,burst,band=type=drop,rate=5,burst_size=5, which no flow uses" in told["wanted"]["flows"]

@@ -12,8 +12,9 @@ from controller.model.document import document
 from controller.model.parts import elsewhere, part
 from controller.model.peering import Peering, consented
 from controller.model.problem import InvalidIntent
-from controller.model.reachability import Packet, Reason, Verdict, may_reach
+from controller.model.reachability import may_reach
 from controller.model.snapshot import Intent
+from controller.model.verdict import Packet, Reason, Verdict
 
 SERVERS = ["s1", "s2"]
 MACS = {"red": "02:00:00:00:00:01", "blue": "02:00:00:00:00:02", "green": "02:00:00:00:00:03"}
@@ -55,7 +56,7 @@ def test_a_peering_joins_two_and_nobody_beyond_them() -> None:
     assert sent(intent, "green", "blue").receivers == {"blue.v.a.eth0"}
     found = sent(intent, "red", "green")
     assert (found.receivers, found.words) == (frozenset(), "dropped by a route (red.v.edge.green)")
-    assert sent(intent, "red", "blue", ip_dst="10.2.0.99").reason is Reason.NO_ROUTE
+    assert sent(intent, "red", "blue", ip_dst="10.2.0.99").reason is Reason.NO_HOST
     assert sent(intent, "red", "blue", ip_ttl=1).reason is Reason.TTL_EXPIRED
     assert sent(intent, "red", "blue", ip_dst="10.2.0.1", ip_proto=1, icmp_type=8).answer_mac == GATEWAY_MAC
 

@@ -5,8 +5,10 @@ from dataclasses import replace
 import pytest
 
 from controller.model.addresses import GATEWAY_MAC
+from controller.model.ask import Ask
 from controller.model.allocate import allocate
-from controller.model.reachability import ETH_ARP, Packet, Reason, Verdict, is_group, may_reach
+from controller.model.reachability import is_group, may_reach
+from controller.model.verdict import ETH_ARP, Packet, Reason, Verdict
 
 MAC = "02:00:00:00:00:0{}"
 BROADCAST = "ff:ff:ff:ff:ff:ff"
@@ -89,16 +91,8 @@ def test_every_gateway_of_the_vpc_answers_echo_requests(address: str, changes: d
 @pytest.mark.parametrize(
     ("changes", "reason"),
     [
-        ({"ip_dst": "10.1.0.1"}, Reason.TO_GATEWAY),
         ({"ip_dst": "10.1.1.1", "ip_proto": 1, "icmp_type": 0}, Reason.TO_GATEWAY),
-        ({"ip_dst": "10.1.1.12"}, Reason.NO_ROUTE),
-        ({"ip_dst": "10.1.1.255"}, Reason.NO_ROUTE),
-        ({"ip_dst": "8.8.8.8"}, Reason.NO_ROUTE),
-        ({"ip_dst": "255.255.255.255"}, Reason.NO_ROUTE),
-        ({"ip_dst": "224.0.0.251"}, Reason.NO_ROUTE),
         ({"ip_dst": "10.1.0.11"}, Reason.TO_ITSELF),
-        ({"ip_ttl": 1}, Reason.TTL_EXPIRED),
-        ({"ip_ttl": 0}, Reason.TTL_EXPIRED),
         ({"ip_src": "10.1.0.12"}, Reason.SPOOFED_ADDRESS),
         ({"eth_src": GATEWAY_MAC}, Reason.SPOOFED_MAC),
         ({"vlan": 7}, Reason.VLAN_TAG),
@@ -107,6 +101,33 @@ def test_every_gateway_of_the_vpc_answers_echo_requests(address: str, changes: d
 )
 def test_what_the_gateway_does_not_forward(changes: dict[str, object], reason: Reason) -> None:
     dropped(replace(ROUTED, **changes), reason)
+
+
+@pytest.mark.parametrize(
+    ("changes", "asks", "reason"),
+    [
+        ({"ip_dst": "10.1.0.1"}, Ask.NO_PORT, Reason.TO_GATEWAY),
+        ({"ip_dst": "10.1.1.12"}, Ask.NO_HOST, Reason.NO_HOST),
+        ({"ip_dst": "10.1.1.255"}, Ask.NO_HOST, Reason.NO_HOST),
+        ({"ip_dst": "8.8.8.8"}, Ask.NO_ROUTE, Reason.NO_ROUTE),
+        ({"ip_dst": "255.255.255.255"}, Ask.NO_ROUTE, Reason.NO_ROUTE),
+        ({"ip_ttl": 1}, Ask.EXPIRED, Reason.TTL_EXPIRED),
+        ({"ip_ttl": 0, "ip_dst": "10.1.1.12"}, Ask.EXPIRED, Reason.TTL_EXPIRED),
+        ({"ip_ttl": 1, "ip_dst": "8.8.8.8"}, Ask.NO_ROUTE, Reason.NO_ROUTE),
+        ({"ip_dst": "10.1.0.1", "l4_dst": 53}, Ask.DNS, Reason.SERVED),
+        ({"ip_dst": "10.1.1.1", "l4_dst": 53}, Ask.NO_PORT, Reason.TO_GATEWAY),
+        ({"ip_dst": "10.1.0.1", "l4_src": 68, "l4_dst": 67}, Ask.DHCP, Reason.SERVED),
+        ({"ip_dst": "255.255.255.255", "eth_dst": BROADCAST, "l4_src": 68, "l4_dst": 67}, Ask.DHCP, Reason.SERVED),
+        ({"ip_src": "0.0.0.0", "ip_dst": "255.255.255.255", "eth_dst": BROADCAST, "l4_src": 68, "l4_dst": 67}, Ask.DHCP,
+         Reason.SERVED),
+        ({"ip_src": "0.0.0.0", "ip_dst": "10.1.0.1", "l4_src": 68, "l4_dst": 67}, None, Reason.SPOOFED_ADDRESS),
+        ({"ip_src": "0.0.0.0", "ip_dst": "255.255.255.255", "eth_dst": BROADCAST, "l4_src": 68, "l4_dst": 53}, None,
+         Reason.SPOOFED_ADDRESS),
+    ],
+)  # fmt: skip
+def test_what_the_controller_answers(changes: dict[str, object], asks: Ask | None, reason: Reason) -> None:
+    found = may_reach(INTENT, replace(ROUTED, **changes))
+    assert (found.receivers, found.answer_mac, found.asks, found.reason) == (frozenset(), None, asks, reason)
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,8 @@ import pytest
 
 from controller.model.addresses import GATEWAY_MAC
 from controller.model.ipv6 import GATEWAY_LINK_LOCAL, link_local
-from controller.model.reachability import Packet, Reason, may_reach
+from controller.model.reachability import may_reach
+from controller.model.verdict import Packet, Reason
 from worlds import dual_stack, intent_of
 
 INTENT = dual_stack(intent_of([("red", 3, [0, 1, 2, 3]), ("blue", 1, [0, 1])]), {"red.prod.net0", "red.prod.net1"})
@@ -71,7 +72,11 @@ def test_who_receives_a_packet(packet: Packet, receivers: set[str], reason: Reas
         (asked(ip_src=W3.address6), None, Reason.SPOOFED_ND),
         (asked(nd_sll=W3.mac), None, Reason.SPOOFED_ND),
         (asked(nd_sll=None), None, Reason.SPOOFED_ND),
-        *((asked(icmp_type=kind), None, Reason.ND_NOT_A_SOLICITATION) for kind in (133, 134, 136, 137)),
+        *((asked(icmp_type=kind), None, Reason.ND_NOT_A_SOLICITATION) for kind in (134, 136, 137)),
+        (asked(icmp_type=133), None, Reason.SERVED),
+        (asked(icmp_type=133, ip_src="::"), None, Reason.SERVED),
+        (sent(eth_dst="33:33:00:01:00:02", ip_src=NEAR, ip_dst="ff02::1:2", l4_src=546, l4_dst=547), None,
+         Reason.SERVED),
         (sent(eth_dst=GATEWAY_MAC, ip_dst="fd00::1", ip_proto=58, icmp_type=128), GATEWAY_MAC, Reason.ECHO_ANSWERED),
         (sent(eth_dst=GATEWAY_MAC, ip_dst="fd00:0:0:1::1", ip_proto=58, icmp_type=128, ip_ttl=1), GATEWAY_MAC,
          Reason.ECHO_ANSWERED),

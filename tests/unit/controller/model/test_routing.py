@@ -8,9 +8,10 @@ import pytest
 from controller.model.addresses import GATEWAY_MAC
 from controller.model.allocate import allocate
 from controller.model.document import document
-from controller.model.reachability import Packet, Reason, Reachability, may_reach
+from controller.model.reachability import Reachability, may_reach
 from controller.model.routing import Route
 from controller.model.snapshot import Intent
+from controller.model.verdict import Packet, Reason
 from controller.verify.frames import ipv4
 
 MAC = "02:00:00:00:00:0{}"
@@ -61,7 +62,7 @@ def test_a_hop_gets_what_is_for_others_from_the_subnets_that_use_the_table() -> 
     assert may_reach(routes, packet("8.8.8.8", "b", "10.1.1.11", 1)).reason is Reason.NO_ROUTE
     assert may_reach(routes, replace(packet("8.8.8.8"), ip_ttl=1)).reason is Reason.TTL_EXPIRED
     assert may_reach(routes, packet("10.1.1.11")).receivers == {"red.v.b.eth0"}
-    assert may_reach(routes, packet("10.1.1.99")).reason is Reason.NO_ROUTE  # the VPC's own subnet is longer
+    assert may_reach(routes, packet("10.1.1.99")).reason is Reason.NO_HOST  # the VPC's own subnet is longer
 
 
 @pytest.mark.parametrize(

@@ -8,10 +8,11 @@ import pytest
 from controller.model.allocate import allocate
 from controller.model.document import document
 from controller.model.problem import Problem
-from controller.model.reachability import Packet, Reason, may_reach
+from controller.model.reachability import may_reach
 from controller.model.security import FROM_PORT, TO_PORT, SecurityRule
 from controller.model.snapshot import Intent
 from controller.model.validate import validate
+from controller.model.verdict import Packet, Reason
 
 
 def lab(groups: Any, **instances: Any) -> dict[str, Any]:

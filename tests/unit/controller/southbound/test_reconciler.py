@@ -252,7 +252,7 @@ def test_a_table_that_changes_is_followed_without_reading_again(before, wanted: 
         one.aim(following(table, generation))
         converse(one, switch)
         assert switch.flows == flows and one.realized == generation and one.flows == len(flows)
-    assert switch.seen.count(messages.MULTIPART_REQUEST) <= 2  # the flows and the names of the tables, once each
+    assert switch.seen.count(messages.MULTIPART_REQUEST) <= 3  # meters, flows and the names of the tables, once each
 
 
 # ---- reading once more, only to look
@@ -314,7 +314,7 @@ def test_a_switch_that_refuses_an_inspection_is_kept() -> None:
     one.aim(target(flow(1)))
     converse(one, switch)
     one.inspect()
-    _, question = split(b"".join(one.advance()))
+    question, _ = split(b"".join(one.advance()))
     one.receive(error(messages.header(question).xid, (1, 6)))
     assert one.inspection is not None and one.inspection.error == "OFPET_BAD_REQUEST: OFPBRC_BAD_LEN"
     assert one.failure is None and one.confirmed

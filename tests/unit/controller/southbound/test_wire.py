@@ -11,7 +11,7 @@ from ryu.ofproto import ofproto_protocol, ofproto_v1_4, ofproto_v1_4_parser
 from ryu_flows import ryu_flow_mod
 
 from controller.flows.action import (
-    IN_PORT, LOCAL, Bits, Choose, Commit, DecTtl, Goto, Load, Meter, Move, Output, OutputBits, Spread, Track, Tunnel,
+    IN_PORT, LOCAL, Bits, Choose, Commit, DecTtl, Goto, Load, Move, Output, OutputBits, Spread, Track, Tunnel,
 )  # fmt: skip
 from controller.flows.flow import Flow
 from controller.flows.match import Match
@@ -50,7 +50,6 @@ PORTS = st.one_of(st.integers(1, 0xFEFF), st.sampled_from([LOCAL, IN_PORT]))
 SPREADS = st.builds(
     Spread, st.integers(0, 0xFFFF), st.lists(st.integers(1, 0xFEFF), min_size=1, max_size=9).map(tuple), bits()
 )
-METER = Meter(7, 1000, 500)
 CHOICES = st.builds(Choose, st.integers(0, 0xFFFF), st.integers(1, 1 << 16), bits())
 TUNNELS = st.builds(Tunnel, st.lists(st.integers(0, 0xFFFFFFFF), min_size=1, max_size=5).map(tuple), PORTS)
 ACTIONS = st.one_of(
@@ -83,9 +82,8 @@ def matches(draw: Any) -> Match:
 def flows(draw: Any) -> Flow:
     actions = draw(st.lists(ACTIONS, max_size=5).filter(canonical))
     goto = draw(st.one_of(st.just([]), st.integers(1, 253).map(lambda table: [Goto(table)])))
-    meter = draw(st.sampled_from([[], [METER]]))
     return Flow(
-        draw(st.integers(0, 253)), draw(st.integers(0, 65535)), draw(matches()), tuple(meter + actions + goto),
+        draw(st.integers(0, 253)), draw(st.integers(0, 65535)), draw(matches()), tuple(actions + goto),
         draw(st.integers(0, (1 << 64) - 1)),
     )  # fmt: skip
 
@@ -102,7 +100,7 @@ def stats_entry(flow: Flow, **changes: int) -> bytes:
 
 @given(flows())
 def test_what_is_encoded_is_decoded(flow: Flow) -> None:
-    assert list(wire.decode_flow_stats(stats_entry(flow), {METER.number: METER})) == [flow]
+    assert list(wire.decode_flow_stats(stats_entry(flow))) == [flow]
 
 
 @given(flows(), st.sampled_from([wire.ADD, wire.DELETE_STRICT]))
@@ -150,16 +148,9 @@ def test_mangled_bytes_never_hang_nor_crash(flow: Flow, data: Any) -> None:
         pass
 
 
-def test_a_flow_with_a_meter_that_is_not_there_is_foreign() -> None:
-    (foreign,) = wire.decode_flow_stats(stats_entry(Flow(0, 0, (), (METER, Output(1)))))
-    assert isinstance(foreign, wire.Foreign)
-
-
-def test_goto_must_be_last_and_a_meter_first() -> None:
+def test_goto_must_be_last() -> None:
     with pytest.raises(oxm.WireError, match="not the last"):
         wire.flow_mod(Flow(0, 0, (), (Goto(1), Output(1))))
-    with pytest.raises(oxm.WireError, match="not the first"):
-        wire.flow_mod(Flow(0, 0, (), (Output(1), METER)))
 
 
 def test_what_a_switch_makes_up_does_not_fill_the_memory() -> None:

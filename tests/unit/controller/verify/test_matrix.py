@@ -8,7 +8,8 @@ import pytest
 
 from controller.model.addresses import GATEWAY_MAC
 from controller.model.allocate import allocate
-from controller.model.reachability import Reason, may_reach
+from controller.model.reachability import may_reach
+from controller.model.verdict import Reason
 from controller.northbound.labfile import load
 from controller.verify.matrix import Kind, Probe, matrix
 from worlds import dual_stack, intent_of
@@ -255,8 +256,8 @@ def test_peerings_are_tried_across_and_beyond() -> None:
     assert words[Kind.RULE, "node1", "shelf"] == "routed across a peering (trainer.jobs.edge.data)"
     assert words[Kind.RULE, "node2", "shelf"] == "not allowed by the receiver's security groups"
     assert words[Kind.UDP, "tape", "shelf"] == "routed across a peering (archive.vault.edge.library)"
-    assert words[Kind.UDP, "node2", "tape"] == "no such address in the vpc (trainer.jobs.edge.backup)"
-    assert words[Kind.TCP, "tape", "node1"] == "no such address in the vpc (archive.vault.edge.jobs)"
+    assert words[Kind.UDP, "node2", "tape"] == "no route to the address (trainer.jobs.edge.backup)"
+    assert words[Kind.TCP, "tape", "node1"] == "no route to the address (archive.vault.edge.jobs)"
 
 
 def test_every_rule_of_a_network_acl_is_tried_across_the_border() -> None:
