@@ -66,8 +66,8 @@ def _vpcs(draw: st.DrawFn) -> dict[str, Any]:
     return vpc
 
 
-_qos = st.fixed_dictionaries(
-    {}, optional={"from_port_kbps": st.integers(1, 1 << 20), "to_port_pps": st.integers(1, 9), "dscp": st.integers(0, 63)}
+_qos = st.dictionaries(
+    st.sampled_from(["from_port_kbps", "to_port_kbps", "to_port_pps", "dscp"]), st.integers(1, 63).map(str)
 )
 _tables = st.lists(st.sampled_from(["rt-1", "edge"]), unique=True, max_size=2)  # none of LABELS
 

@@ -92,7 +92,7 @@ QOS = Record(
         "from_port_pps": _limit("Most packets/s that it sends; default: no limit.", "5000"),
         "to_port_pps": _limit("Most packets/s that it gets; default: no limit.", "5000"),
         "burst_kbit": Scalar(
-            "What may pass at once after a pause; default: half a second's worth.", qos.NUMBER, qos.burst, "5000",
+            "What may pass at once after a pause; default: what comes in 0.3 s.", qos.NUMBER, qos.burst, "5000",
             number=True,
         ),
         "dscp": Scalar("DSCP of what it sends; default: as it is.", qos.NUMBER, qos.dscp, "26", number=True),

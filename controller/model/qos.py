@@ -8,7 +8,7 @@ from controller.model.addresses import NotationError, shown
 NUMBER = r"\d{1,9}"
 MAX_DSCP = 63
 MAX_LIMIT = 400_000_000  # kbit/s: of the fastest Ethernet
-BURST_SECONDS = 0.5
+BURST_SECONDS = 0.3
 LEAST_BURST_KBIT = 150  # two jumbo frames: less would let none pass
 
 
@@ -18,7 +18,7 @@ class Qos:
 
     from_port_kbps, to_port_kbps: kbit/s of what the port sends, and of what it gets.
     from_port_pps, to_port_pps:   packets/s.
-    burst_kbit: what may pass at once after a pause, in either direction; None: half a second's worth.
+    burst_kbit: what may pass at once after a pause, in either direction; None: BURST_SECONDS of the rate.
     dscp:       of all IP packets that the port sends (RFC 2474); ECN stays as it is.
     """
 

@@ -38,8 +38,8 @@ _ND, _SOLICITATION, _ADVERTISEMENT = (
 )  # fmt: skip
 
 
-def _headers() -> dict[str, Header]:
-    table = [
+def _headers() -> list[Header]:
+    return [
         Header("in_port", 32, OPENFLOW_BASIC, 0, "port"),
         Header("eth_dst", 48, OPENFLOW_BASIC, 3, "mac"),
         Header("eth_src", 48, OPENFLOW_BASIC, 4, "mac"),
@@ -78,7 +78,6 @@ def _headers() -> dict[str, Header]:
         Header("ct_tp_src", 16, NXM_1, 124, requires=_IP),  # of ICMP its type
         Header("ct_tp_dst", 16, NXM_1, 125, requires=_IP),  # of ICMP its code
     ]
-    return {header.name: header for header in table}
 
 
-HEADERS = _headers()
+HEADERS = {header.name: header for header in _headers()}

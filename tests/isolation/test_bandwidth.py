@@ -37,6 +37,7 @@ tenants:
           peer1: {{subnet: web, ip: 10.1.0.31, ip6: "fd00:1::31", server: server-2, groups: [open]}}
           peer2: {{subnet: web, ip: 10.1.0.32, server: server-2, groups: [open]}}
           peer3: {{subnet: web, ip: 10.1.0.33, server: server-2, groups: [open]}}
+          peer4: {{subnet: web, ip: 10.1.0.34, server: server-2, groups: [open]}}
 """
 VPC = "red.prod."
 WITHIN = 0.05
@@ -46,7 +47,7 @@ STREAMS = {  # name -> instances, address, what is sent, what must arrive: kbit/
     "TCP from": ("sends-tcp", "peer1", "10.1.0.31", None, 1000),
     "UDP from": ("sends-udp", "peer2", "10.1.0.32", UDP_1M, 1000),
     "packets from": ("sends-pps", "peer3", "10.1.0.33", (100, 300), -200),
-    "TCP to": ("peer1", "gets-tcp", "10.1.0.21", None, 10000),
+    "TCP to": ("peer4", "gets-tcp", "10.1.0.21", None, 10000),
     "UDP to": ("peer2", "gets-udp", "10.1.0.22", UDP_10M, 10000),
     "packets to": ("peer3", "gets-pps", "10.1.0.23", (100, 450), -300),
 }  # fmt: skip

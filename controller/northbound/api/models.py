@@ -8,13 +8,13 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from controller.model.acl import MAX_NUMBER
-from controller.model.qos import LEAST_BURST_KBIT, MAX_DSCP, MAX_LIMIT
 from controller.model.routing import NEXT_HOPS_PER_ROUTE
 from controller.model.services import RESOLVERS_PER_SUBNET
 from controller.model.security import GROUPS_PER_VPC
 from controller.northbound.api.notations import (
     WORD, Address, Address6, AnyAddress, Cidr, Cidr6, Destination, Group, Mac, Name, Ports, Remote, VpcId,
 )  # fmt: skip
+from controller.northbound.api.qos import QosBody
 from controller.northbound.api.roles import Role
 
 MAX_ITEMS = 1000  # of one bulk request
@@ -98,22 +98,6 @@ class RuleBody(Body):
 class SecurityGroupBody(Body):
     rules: Annotated[dict[Name, RuleBody], Field(max_length=MAX_ITEMS)] = Field({}, description="What is allowed.")
     established: Literal["cut", "keep"] = Field("cut", description="Open connections that are allowed no more.")
-
-
-Limit = Annotated[int, Field(ge=1, le=MAX_LIMIT)]
-
-
-class QosBody(Body):
-    """Limits of a port in both directions, and the mark of what it sends. Rates count whole Ethernet frames."""
-
-    from_port_kbps: Limit | None = Field(None, description="Most kbit/s that it sends; default: no limit.")
-    to_port_kbps: Limit | None = Field(None, description="Most kbit/s that it gets; default: no limit.")
-    from_port_pps: Limit | None = Field(None, description="Most packets/s that it sends; default: no limit.")
-    to_port_pps: Limit | None = Field(None, description="Most packets/s that it gets; default: no limit.")
-    burst_kbit: Annotated[int, Field(ge=LEAST_BURST_KBIT, le=MAX_LIMIT)] | None = Field(
-        None, description="What may pass at once after a pause; default: half a second's worth."
-    )
-    dscp: Annotated[int, Field(ge=0, le=MAX_DSCP)] | None = Field(None, description="Default: as it is sent.")
 
 
 class InstanceBody(Body):
