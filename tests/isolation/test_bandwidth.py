@@ -51,14 +51,14 @@ STREAMS = {  # name -> instances, address, what is sent, what must arrive: kbit/
     "UDP to": ("peer2", "gets-udp", "10.1.0.22", UDP_10M, 10000),
     "packets to": ("peer3", "gets-pps", "10.1.0.23", (100, 450), -300),
 }  # fmt: skip
-# Of each VXLAN frame that leaves a server: type of service of the outer header, and of the inner IPv4 or IPv6 one.
+# Of each VXLAN frame with a word that leaves a server: type of service of the outer and the inner header.
 WATCH = """
 import select, socket, sys
 with socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3)) as wire:
     print("ready", flush=True)
     while wire in (ready := select.select([wire, sys.stdin], [], [])[0]):
         frame, (_, _, kind, *_) = wire.recvfrom(4096)
-        if frame[12:14] == b"\\x08\\0" and frame[23] == 17 and frame[36:38] == b"\\x12\\xb5" and kind == 4:
+        if kind == 4 and frame[36:38] == b"\\x12\\xb5" and frame.endswith(b"marked"):
             inner = frame[50:]
             six = inner[12:14] == b"\\x86\\xdd"
             print(frame[15], int.from_bytes(inner[14:16]) >> 4 & 0xFF if six else inner[15], flush=True)
