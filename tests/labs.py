@@ -42,6 +42,8 @@ def _vpcs(draw: st.DrawFn) -> dict[str, Any]:
                 fixed["ip6"] = str(IPv6Network(subnets[subnet]["cidr6"])[ip])
             kept = draw(st.sets(st.sampled_from(sorted(fixed))))
             instances[name] = {"subnet": subnet, **{key: fixed[key] for key in sorted(kept)}}
+            if draw(st.booleans()):
+                instances[name]["qos"] = draw(_qos)
     vpc: dict[str, Any] = {"subnets": subnets, "instances": instances}
     if draw(st.booleans()):
         vpc["peerings"] = {name: {"peer": f"{name}.there"} for name in draw(st.sets(st.sampled_from(["p-1", "p-2"])))}
@@ -64,6 +66,9 @@ def _vpcs(draw: st.DrawFn) -> dict[str, Any]:
     return vpc
 
 
+_qos = st.dictionaries(
+    st.sampled_from(["from_port_kbps", "to_port_kbps", "to_port_pps", "dscp"]), st.integers(1, 63).map(str)
+)
 _tables = st.lists(st.sampled_from(["rt-1", "edge"]), unique=True, max_size=2)  # none of LABELS
 
 

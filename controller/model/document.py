@@ -4,6 +4,7 @@ from ipaddress import IPv6Network
 from typing import Any
 
 from controller.model.ipv6 import from_mac
+from controller.model.qos import NO_QOS
 from controller.model.routing import BLACKHOLE, Route
 from controller.model.security import OFF, SecurityRule
 from controller.model.snapshot import Intent
@@ -41,6 +42,8 @@ def document(intent: Intent) -> dict[str, Any]:
         }
         if port.spoofing_allowed:
             vpcs[instance.vpc]["instances"][instance.name]["anti_spoofing"] = OFF
+        if port.qos != NO_QOS:
+            vpcs[instance.vpc]["instances"][instance.name]["qos"] = port.qos.said
         if port.groups:
             names = [name.rpartition(".")[2] for name in port.groups]
             vpcs[instance.vpc]["instances"][instance.name]["groups"] = names

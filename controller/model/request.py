@@ -7,6 +7,7 @@ from typing import Any, cast
 
 from controller.model.grammar import TENANTS, read
 from controller.model.problem import Path, Problem
+from controller.model.qos import Qos
 from controller.model.security import CUT, DEFAULT, FROM_PORT, TO_PORT
 
 ROOT: Path = ("tenants",)
@@ -44,6 +45,7 @@ class WantedInstance:
     server: str | None
     groups: tuple[str, ...] | None
     anti_spoofing: str | None
+    qos: Qos | None
     path: Path
 
     @property
@@ -189,7 +191,8 @@ def read_request(tenants: object) -> tuple[Request, list[Problem]]:
             place = (*path, "instances", instance)
             given = {key: body.get(key) for key in ("subnet", "ip", "ip6", "mac", "server", "anti_spoofing")}
             named = None if body.get("groups") is None else tuple(body["groups"])
-            instances.append(WantedInstance(f"{tenant}.{name}", instance, groups=named, path=place, **given))
+            qos = Qos(**body["qos"]) if "qos" in body else None
+            instances.append(WantedInstance(f"{tenant}.{name}", instance, groups=named, qos=qos, path=place, **given))
         for wanted, allowed in _groups(f"{tenant}.{name}", vpc.get("security_groups", {}), path):
             groups.append(wanted)
             rules += allowed

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from controller.flows.action import Meter
 from controller.flows.flow import Flow
 from controller.southbound import messages
-from controller.southbound.meters import decode_meters
+from controller.southbound.meters import decode_meters, refused_number, users_of
 from controller.southbound.sides import Sides
 from controller.southbound.wire import DELETE_STRICT, Foreign, decode_flow_stats, delete_foreign, flow_mod
 
@@ -179,7 +179,7 @@ class Bundle(Exchange):
     def _hear(self, kind: int, step: int, message: bytes) -> None:
         """Errors come before the barrier's reply; where there are none, all was done."""
         if kind == messages.ERROR:
-            self._refuse(step, messages.switch_error(message).text)
+            self._refuse(step, message)
         elif kind == messages.BARRIER_REPLY and step == self._added:
             self._due = self._closing()
         elif kind == messages.BARRIER_REPLY and step == self._ended and self._is_well and self.sides.after(0):
@@ -187,11 +187,13 @@ class Bundle(Exchange):
         elif kind == messages.BARRIER_REPLY and step in (self._ended, self._emptied):
             self.done = True
 
-    def _refuse(self, step: int, text: str) -> None:
-        place = step - 1
-        if 0 <= place < len(self.adds):
-            self.refused.setdefault(self.adds[place], text)
-        elif not self.refused:  # a commit that fails because of a flow is reported after that flow
+    def _refuse(self, step: int, message: bytes) -> None:
+        place, text = step - 1, messages.switch_error(message).text
+        known = 0 <= place < len(self.adds)
+        users = [self.adds[place]] if known else users_of(refused_number(message), self.adds)
+        for flow in users:
+            self.refused.setdefault(flow, text)
+        if not users and not self.refused:  # a commit that fails because of a flow is reported after that flow
             self.error = self.error or text
 
 

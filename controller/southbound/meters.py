@@ -4,9 +4,10 @@ The action `Meter` says all of a meter, so flows are compared with what a switch
 """
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from controller.flows.action import Meter
+from controller.flows.flow import Flow
 from controller.southbound.oxm import WireError
 from controller.southbound.wire import VERSION
 
@@ -14,9 +15,20 @@ METER_MOD = 29
 ADD, MODIFY, _DELETE = range(3)
 _KBPS, _PACKETS, _BURST = 1, 2, 4  # flags
 _DROP = 1  # type of band
+_ERROR = 12  # bytes of an error message before what it quotes
 _MOD = struct.Struct("!BBHIHHI")
 _BAND = struct.Struct("!HHII4x")
 _CONFIG = struct.Struct("!HHI")
+
+
+def refused_number(error: bytes) -> int | None:
+    """Of the meter that a switch does not take, in its error message, which quotes what it is about."""
+    quoted = error[_ERROR:]
+    return _MOD.unpack_from(quoted)[-1] if len(quoted) >= _MOD.size and quoted[1] == METER_MOD else None
+
+
+def users_of(number: int | None, flows: Iterable[Flow]) -> list[Flow]:
+    return [flow for flow in flows if any(isinstance(one, Meter) and one.number == number for one in flow.actions[:1])]
 
 
 def meter_mod(command: int, meter: Meter, xid: int) -> bytes:

@@ -14,6 +14,7 @@ from controller.model.security import GROUPS_PER_VPC
 from controller.northbound.api.notations import (
     WORD, Address, Address6, AnyAddress, Cidr, Cidr6, Destination, Group, Mac, Name, Ports, Remote, VpcId,
 )  # fmt: skip
+from controller.northbound.api.qos import QosBody
 from controller.northbound.api.roles import Role
 
 MAX_ITEMS = 1000  # of one bulk request
@@ -110,6 +111,7 @@ class InstanceBody(Body):
     groups: Annotated[list[Name], Field(min_length=1, max_length=GROUPS_PER_VPC)] | None = Field(
         None, description="Its security groups; default: `default`, if the VPC has groups."
     )
+    qos: QosBody | None = Field(None, description="Of its port; the operator's to say.")
 
 
 class Named(Body):
@@ -226,6 +228,7 @@ class InstanceOut(Out):
     server: str
     groups: list[str]
     ports: list[str]
+    qos: QosBody
 
 
 class PortOut(Out):
@@ -237,6 +240,7 @@ class PortOut(Out):
     mac: str
     server: str
     spoofing_allowed: bool = Field(description="Whether it may send from any address; the operator's to say.")
+    qos: QosBody
 
 
 class SwitchBody(Body):

@@ -94,7 +94,7 @@ def instances(contents: Contents, names: Names) -> list[View]:
         subnet = first.subnet.rpartition(".")[2]
         view["groups"] = [name.rpartition(".")[2] for name in first.groups]
         own_addresses = {"ip": first.address, "ip6": first.address6, "mac": first.mac}
-        found.append({**view, "subnet": subnet, **own_addresses, "ports": own})
+        found.append({**view, "subnet": subnet, **own_addresses, "ports": own, "qos": plain(first.qos)})
     return found
 
 
@@ -116,7 +116,7 @@ def ports(contents: Contents, names: Names) -> list[View]:
     return [
         _view(
             contents, one.id, standings[one.id], server=part.servers[one.instance],
-            **{key: getattr(one, key) for key in _PORT},
+            qos=plain(one.qos), **{key: getattr(one, key) for key in _PORT},
         )
         for one in part.intent.ports
     ]  # fmt: skip
