@@ -19,9 +19,6 @@ from controller.pipeline.headers import HEADERS
 from controller.southbound import oxm, wire
 
 DATAPATH = ofproto_protocol.ProtocolDesc(ofproto_v1_4.OFP_VERSION)
-
-
-# What Ryu 4.34 has no name for; a real switch judges those (test_southbound).
 KNOWN = sorted(set(HEADERS) - UNNAMED)
 
 
