@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+FIRST_PORT = "eth0"  # every instance has it; its default route leads there
+
 
 @dataclass(frozen=True, slots=True, order=True)
 class Tenant:

@@ -15,6 +15,7 @@ from controller.model.document import document
 from controller.model.kinds import KINDS
 from controller.model.problem import InvalidIntent, Problem
 from controller.model.snapshot import Intent, Snapshot
+from controller.model.tenancy import FIRST_PORT
 from controller.northbound.api import edits, models, physical, views
 from controller.northbound.api.endpoints import Endpoint
 from controller.northbound.api.models import Document
@@ -138,8 +139,9 @@ def _refuse_switched(present: Intent, new: Intent) -> None:
     problems = []
     for port in new.ports:
         if port.spoofing_allowed != before.get(port.id, False):
-            tenant, vpc, instance, _ = port.id.split(".")
-            path = ("tenants", tenant, "vpcs", vpc, "instances", instance, "anti_spoofing")
+            tenant, vpc, instance, name = port.id.split(".")
+            further = () if name == FIRST_PORT else ("ports", name)
+            path = "tenants", tenant, "vpcs", vpc, "instances", instance, *further, "anti_spoofing"
             problems.append(Problem(path, "is the operator's", "leave it out"))
     if problems:
         raise invalid(problems)

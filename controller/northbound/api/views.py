@@ -116,6 +116,7 @@ def ports(contents: Contents, names: Names) -> list[View]:
     return [
         _view(
             contents, one.id, standings[one.id], server=part.servers[one.instance],
+            groups=[name.rpartition(".")[2] for name in one.groups],
             **{key: getattr(one, key) for key in _PORT},
         )
         for one in part.intent.ports
