@@ -198,7 +198,7 @@ def _place(kind: str, name: str) -> Path:
     if kind != "ports":
         return kind, name
     _, _, instance, port = name.split(".")
-    return "instances", instance, "ports", port
+    return ("instances", instance) if port == FIRST_PORT else ("instances", instance, "ports", port)
 
 
 def _ports_out_of(instances: dict[str, Fields], vpc: str) -> dict[str, Fields]:
@@ -211,11 +211,14 @@ def _ports_out_of(instances: dict[str, Fields], vpc: str) -> dict[str, Fields]:
 
 
 def _put_back(members: Members) -> None:
-    """Puts further ports into their instances; those of an instance that went are gone."""
+    """Puts ports into their instances; those of an instance that went are gone."""
     for identifier, fields in members.pop("ports").items():
         _, _, instance, name = identifier.split(".")
-        if instance in members["instances"]:
-            said = members["instances"][instance]
+        said = members["instances"].get(instance)
+        if said is not None and name == FIRST_PORT:
+            own = {key: said[key] for key in ("server", "ports") if key in said}
+            members["instances"][instance] = {**fields, **own}
+        elif said is not None:
             members["instances"][instance] = {**said, "ports": {**said.get("ports", {}), name: fields}}
 
 

@@ -221,8 +221,8 @@ class PortOut(Out):
     name: str
     instance: str
     subnet: str
-    address: str
-    address6: str | None
+    ip: str
+    ip6: str | None
     mac: str
     server: str
     groups: list[str]

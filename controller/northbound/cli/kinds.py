@@ -51,7 +51,7 @@ KINDS = {
         Kind("network_acls", 3, ("id", "subnets", *STATE), ("rules", "error")),
         Kind("security_groups", 3, ("id", "established", "members", *STATE), ("rules", "error")),
         Kind("instances", 3, ("id", "subnet", "ip", "server", *STATE), ("ip6", "mac", "groups", "ports", "error")),
-        Kind("ports", 4, ("id", "subnet", "address", "server", *STATE), ("address6", "mac", "groups", "error")),
+        Kind("ports", 4, ("id", "subnet", "ip", "server", *STATE), ("ip6", "mac", "groups", "error")),
         Kind("chassis", 0, ("id", "vtep", *STATE), ("vtep_mac", "phy_dpid", "int_dpid", "ovsdb", "error")),
         Kind("tokens", 0, ("id", "name", "role", "tenant"), ("created",)),
     )
