@@ -8,15 +8,17 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from controller.flows.action import Meter
 from controller.flows.flow import Flow, FlowKey
 from controller.flows.table import FlowTable
-from controller.flows.text import flow_text, term_text
+from controller.flows.text import line_text, meter_text, term_text
 from controller.southbound.inspection import Inspection
 from controller.southbound.oxm import WireError
 from controller.southbound.wire import Foreign
 
 SHOWN = 5  # flows told of each difference
 Flows = Mapping[FlowKey, Flow]
+Held = Flow | Foreign | Meter  # a meter that no flow uses
 
 
 class TableNames(dict[int, str]):
@@ -67,8 +69,8 @@ def passed(switches: Mapping[str, Mapping[str, Any]]) -> bool:
 def _switch(reading: Reading, compiled: Compiled) -> dict[str, Any]:
     names = TableNames(compiled.tables.get(reading.dpid, {}))
 
-    def text(flow: Flow | Foreign) -> str:
-        because = compiled.because.get(flow.cookie)
+    def text(flow: Held) -> str:
+        because = None if isinstance(flow, Meter) else compiled.because.get(flow.cookie)
         return _text(flow, names) + (f"  # {because}" if because else "")
 
     held, scratch = (side.get(reading.dpid, FlowTable()).flows for side in (compiled.held, compiled.scratch))
@@ -84,15 +86,15 @@ def _switch(reading: Reading, compiled: Compiled) -> dict[str, Any]:
     return told if reading.inspection is None else told | _read(reading.inspection, text)
 
 
-def _read(inspection: Inspection, text: Callable[[Flow | Foreign], str]) -> dict[str, Any]:
+def _read(inspection: Inspection, text: Callable[[Held], str]) -> dict[str, Any]:
     found: dict[FlowKey, Flow] = {}
-    foreign: list[Foreign] = []
+    foreign: list[Foreign | Meter] = []
     try:
-        for flow in inspection.found():
-            if isinstance(flow, Foreign):
-                foreign.append(flow)
+        for one in inspection.found():
+            if isinstance(one, Flow):
+                found[one.key] = one
             else:
-                found[flow.key] = flow
+                foreign.append(one)
     except WireError as error:
         return {"problem": f"malformed answer: {error}"}
     return {
@@ -103,7 +105,7 @@ def _read(inspection: Inspection, text: Callable[[Flow | Foreign], str]) -> dict
 
 
 def _comparison(
-    should: Flows, found: Flows, foreign: Iterable[Foreign], text: Callable[[Flow | Foreign], str]
+    should: Flows, found: Flows, foreign: Iterable[Foreign | Meter], text: Callable[[Held], str]
 ) -> dict[str, Any]:
     different = [*_different(should, found), *((None, flow) for flow in foreign)]
     lines = [
@@ -126,9 +128,11 @@ def _different(should: Flows, found: Flows) -> Iterator[tuple[Flow | None, Flow 
             yield None, other
 
 
-def _text(flow: Flow | Foreign, names: TableNames) -> str:
+def _text(flow: Held, names: TableNames) -> str:
     if isinstance(flow, Flow):
-        return flow_text(flow, names)
+        return line_text(flow, names)
+    if isinstance(flow, Meter):
+        return f"{meter_text(flow)}, which no flow uses"
     terms = ["matches on what has no name here"] if flow.match is None else [term_text(term) for term in flow.match]
     head = [f"cookie={flow.cookie:#x}", f"table={names[flow.table]}", f"priority={flow.priority}"]
     return f"{','.join([*head, *terms])} actions=none of ours"

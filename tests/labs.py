@@ -52,6 +52,8 @@ def _vpcs(draw: st.DrawFn) -> dict[str, Any]:
                 fixed["ip6"] = str(IPv6Network(subnets[subnet]["cidr6"])[ip])
             kept = draw(st.sets(st.sampled_from(sorted(fixed))))
             instances[name] = {"subnet": subnet, **{key: fixed[key] for key in sorted(kept)}}
+            if draw(st.booleans()):
+                instances[name]["qos"] = draw(_qos)
         for name in list(instances)[: 5 - len(instances)]:
             homes = st.dictionaries(st.sampled_from(["eth1", "eth15"]), st.sampled_from(sorted(subnets)), max_size=1)
             instances[name]["ports"] = {port: {"subnet": home} for port, home in draw(homes).items()}
@@ -78,6 +80,9 @@ def _vpcs(draw: st.DrawFn) -> dict[str, Any]:
     return vpc
 
 
+_qos = st.dictionaries(
+    st.sampled_from(["from_port_kbps", "to_port_kbps", "to_port_pps", "dscp"]), st.integers(1, 63).map(str)
+)
 _tables = st.lists(st.sampled_from(["rt-1", "edge"]), unique=True, max_size=2)  # none of LABELS
 
 

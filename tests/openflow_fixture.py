@@ -14,17 +14,19 @@ from controller.southbound.reconciler import Counters, Session
 
 _FLOW_MOD = struct.Struct("!BBHIQQBBHHHIIIHH")
 BAD_OUT_PORT = (2, 4)  # OFPET_BAD_ACTION, OFPBAC_BAD_OUT_PORT
-METER_EXISTS, UNKNOWN_METER = (12, 1), (12, 3)  # OFPET_METER_MOD_FAILED
+METER_EXISTS, UNKNOWN_METER, OUT_OF_METERS = (12, 1), (12, 3), (12, 10)  # OFPET_METER_MOD_FAILED
 MSG_FAILED = (17, 13)  # OFPET_BUNDLE_FAILED, OFPBFC_MSG_FAILED
 
 
 class FakeSwitch:
-    """`refuses_on_add` and `refuses_on_commit` say which flows it does not take, and when it says so."""
+    """`refuses_on_add` and `refuses_on_commit` say which flows it does not take, and when it says so; `meterless`, that
+    it makes no meter."""
 
     def __init__(self) -> None:
         self.meters: dict[int, bytes] = {}  # number -> its description without the length
         self.flows: dict[FlowKey | bytes, Flow | wire.Foreign] = {}
         self.seen: list[int] = []
+        self.meterless = False
         self.refuses_on_add: Callable[[Flow], bool] = lambda _: False
         self.refuses_on_commit: Callable[[Flow], bool] = lambda _: False
         self._bundle: list[tuple[bytes, int, Flow]] = []
@@ -71,8 +73,10 @@ class FakeSwitch:
 
     def _meter_mod(self, message: bytes, xid: int) -> Iterator[bytes]:
         command, number = struct.unpack_from("!H2xI", message, 8)
-        if (number in self.meters) is (command == 0):
-            yield error(xid, METER_EXISTS if command == 0 else UNKNOWN_METER)
+        if self.meterless and command == 0:
+            yield error(xid, OUT_OF_METERS, message)
+        elif (number in self.meters) is (command == 0):
+            yield error(xid, METER_EXISTS if command == 0 else UNKNOWN_METER, message)
         elif command == 2:
             del self.meters[number]
             assert not any(isinstance(flow, Flow) and number in _numbers(flow) for flow in self.flows.values())
@@ -152,8 +156,8 @@ def stats_entry(flow: Flow | wire.Foreign) -> bytes:
     return _entry(flow.table, flow.priority, flow.cookie, tail)
 
 
-def error(xid: int, words: tuple[int, int]) -> bytes:
-    return struct.pack("!BBHIHH", wire.VERSION, messages.ERROR, 12, xid, *words)
+def error(xid: int, words: tuple[int, int], quoted: bytes = b"") -> bytes:
+    return struct.pack("!BBHIHH", wire.VERSION, messages.ERROR, 12 + len(quoted), xid, *words) + quoted
 
 
 def _entry(table: int, priority: int, cookie: int, tail: bytes, idle: int = 0) -> bytes:

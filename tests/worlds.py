@@ -12,6 +12,7 @@ from controller.model.fabric import Attachment, Fabric, Link, Switch
 from controller.model.ipv6 import from_mac
 from controller.model.peering import Peering
 from controller.model.placement import Chassis, Observed
+from controller.model.qos import MAX_DSCP, NO_QOS, Qos
 from controller.model.routing import Route, RouteTable
 from controller.model.security import SecurityGroup, SecurityRule
 from controller.model.snapshot import Intent, Snapshot
@@ -75,6 +76,13 @@ def with_routes(intent: Intent) -> Intent:
     first, *others = intent.subnets
     subnets = replace(first, route_table=table.id), *others
     return replace(intent, subnets=subnets, route_tables=(table,), routes=routes)
+
+
+def with_limits(intent: Intent) -> Intent:
+    """The first port with every limit and a mark, the last one with a limit of what it gets."""
+    first, *others, last = intent.ports
+    limited = replace(first, qos=Qos(10_000, 20_000, 3000, 4000, 500, 26))
+    return replace(intent, ports=(limited, *others, replace(last, qos=Qos(to_port_kbps=1000))))
 
 
 def with_peering(intent: Intent) -> Intent:
@@ -147,6 +155,10 @@ def _mac(tenant: int, index: int) -> str:
     return f"02:aa:00:00:{tenant if index else 0:02x}:{index:02x}"
 
 
+LIMITS = st.none() | st.integers(1, 1 << 20)
+QOS = st.just(NO_QOS) | st.builds(Qos, LIMITS, LIMITS, LIMITS, LIMITS, LIMITS, st.none() | st.integers(0, MAX_DSCP))
+
+
 @st.composite
 def intents(draw: st.DrawFn) -> Intent:
     """Up to three tenants, three subnets and five instances each, on any of the servers; some with a second port, some
@@ -159,7 +171,9 @@ def intents(draw: st.DrawFn) -> Intent:
     if choices:
         intent = with_ports(intent, dict(draw(st.lists(st.sampled_from(choices), max_size=3))))
     trusted = draw(st.integers(0, 20))
-    ports = (replace(port, spoofing_allowed=number == trusted) for number, port in enumerate(intent.ports))
+    ports = (
+        replace(port, spoofing_allowed=number == trusted, qos=draw(QOS)) for number, port in enumerate(intent.ports)
+    )
     intent = replace(intent, ports=tuple(ports))
     intent = dual_stack(intent, draw(st.sets(st.sampled_from([one.id for one in intent.subnets]))) if intent.subnets
                         else set())

@@ -10,7 +10,7 @@ from controller.flows.flow import Flow
 from controller.flows.language import flow, goto, load
 from controller.flows.match import match
 from controller.pipeline.fields import NETWORK
-from controller.pipeline.tables import CLASSIFY, DELIVER, PORT_SECURITY
+from controller.pipeline.tables import CLASSIFY, DELIVER, FROM_RATE
 
 
 class FromPort(NamedTuple):
@@ -48,7 +48,7 @@ def compile(view: FromPort | FromVtep) -> Iterator[Flow]:
     network = load(NETWORK.name, view.vni)
     if isinstance(view, FromPort):
         from_port = match(in_port=view.ofport)
-        yield flow(CLASSIFY, "port", from_port, network, goto(PORT_SECURITY), because=view.because)
+        yield flow(CLASSIFY, "port", from_port, network, goto(FROM_RATE), because=view.because)
         return
     from_vtep = match(in_port=view.tunnel_port, tun_id=view.vni, tun_src=ipv4(view.vtep))
     yield flow(CLASSIFY, "tunnel", from_vtep, network, goto(DELIVER), because=view.because)

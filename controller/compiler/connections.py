@@ -10,13 +10,12 @@ from typing import NamedTuple
 from controller.compiler.security import SecurityScope
 from controller.compiler.unit import Selected
 from controller.compiler.world import ChassisScope
-from controller.flows.action import OutputBits
 from controller.flows.flow import Flow
-from controller.flows.language import bits, commit, flow, goto
+from controller.flows.language import commit, flow, goto
 from controller.flows.match import match
-from controller.pipeline.fields import RECEIVER, ZONE
+from controller.pipeline.fields import ZONE
 from controller.pipeline.headers import FRAGMENTS, IPV4, IPV6, NEW, TRACKED
-from controller.pipeline.tables import FROM_COMMIT, FROM_SUBNET, TO_COMMIT
+from controller.pipeline.tables import FROM_COMMIT, FROM_SUBNET, TO_COMMIT, TO_RATE
 
 
 class Bridge(NamedTuple):
@@ -45,9 +44,8 @@ def compile(view: Bridge | DualStack) -> Iterator[Flow]:
     packet = {"eth_type": IPV4} if isinstance(view, Bridge) else {"vpc": view.vpc, "eth_type": IPV6}
     new = match(**packet, ct_state=(NEW | TRACKED, NEW | TRACKED))
     known = match(**packet, ct_state=(TRACKED, TRACKED))
-    deliver = OutputBits(bits(RECEIVER.name))
     fragments = (match(**packet, ct_state=(TRACKED, TRACKED), ip_frag=kind) for kind in FRAGMENTS)
     for band, terms in (*(("fragment", terms) for terms in fragments), ("new", new)):
         yield flow(FROM_COMMIT, band, terms, commit(ZONE), goto(FROM_SUBNET), because=view.because)
-        yield flow(TO_COMMIT, band, terms, commit(ZONE), deliver, because=view.because)
-    yield flow(TO_COMMIT, "known", known, deliver, because=view.because)
+        yield flow(TO_COMMIT, band, terms, commit(ZONE), goto(TO_RATE), because=view.because)
+    yield flow(TO_COMMIT, "known", known, goto(TO_RATE), because=view.because)

@@ -8,7 +8,8 @@ from typing import NamedTuple
 
 from controller.compiler.address import mac
 from controller.compiler.forward import MULTICAST
-from controller.compiler.security import Filter, judged_as, words
+from controller.compiler.receiver import Receiver
+from controller.compiler.security import judged_as, words
 from controller.compiler.unit import Selected
 from controller.compiler.world import LocalScope, MemberScope
 from controller.flows.action import Action, Output
@@ -17,14 +18,7 @@ from controller.flows.language import flow, load, track
 from controller.flows.match import match
 from controller.pipeline.fields import PEER_GROUPS, RECEIVER, ZONE
 from controller.pipeline.headers import IPV4, IPV6
-from controller.pipeline.tables import DELIVER, TO_PEER
-
-
-class Receiver(NamedTuple):
-    """A local port; `filter` says how it is judged if it has security groups."""
-
-    ofport: int
-    filter: Filter | None
+from controller.pipeline.tables import DELIVER, TO_PEER, TO_RATE
 
 
 class LocalMac(NamedTuple):
@@ -47,11 +41,12 @@ SCOPES = (MemberScope, LocalScope)
 
 def select(scope: MemberScope | LocalScope) -> Iterator[Selected]:
     if isinstance(scope, LocalScope):
-        subnet, receivers = scope.subnet, tuple(Receiver(*one) for one in scope.plugged)
-        yield scope.dpid, (scope.dpid,), LocalMembers(receivers, subnet.vni, subnet.cidr6 is not None, subnet.id)
+        subnet = scope.subnet
+        yield scope.dpid, (scope.dpid,), LocalMembers(scope.receivers, subnet.vni, subnet.cidr6 is not None, subnet.id)
     elif scope.ofport is not None:
-        port, subnet, receiver = scope.port, scope.within.subnet, Receiver(scope.ofport, scope.filter)
-        local = LocalMac(receiver, subnet.vni, subnet.cidr6 is not None, port.mac, port.id)
+        port, subnet = scope.port, scope.within.subnet
+        own = Receiver.of(port, scope.ofport, scope.filter)
+        local = LocalMac(own, subnet.vni, subnet.cidr6 is not None, port.mac, port.id)
         yield port.id, (scope.chassis.int_dpid,), local
 
 
@@ -69,17 +64,22 @@ def compile(view: LocalMac | LocalMembers) -> Iterator[Flow]:
 
 def _kinds(dual: bool, *receivers: Receiver) -> tuple[dict[str, int], ...]:
     """Only IP has connections, and Open vSwitch wants it said."""
-    if not any(receiver.filter for receiver in receivers):
+    if all(receiver.filter is None and receiver.limited is None for receiver in receivers):
         return ({},)
     return tuple({"eth_type": version} for version in ((IPV4, IPV6) if dual else (IPV4,)))
 
 
 def _handed(receiver: Receiver) -> Iterator[Action]:
-    """To the port, or to where it is judged: nothing must be left of how the sender was."""
-    if receiver.filter is None:
+    """To the port, or to where it is judged: nothing must be left of how the sender was. What is counted is a copy,
+    for a meter drops a packet with all that others would get of it; in Open vSwitch, tracking makes one."""
+    if receiver.filter is None and receiver.limited is None:
         yield Output(receiver.ofport)
         return
-    yield from judged_as(receiver.filter)
-    yield from words(PEER_GROUPS, 0)
     yield load(RECEIVER.name, receiver.ofport)
-    yield track(ZONE, TO_PEER)
+    if receiver.filter is None:
+        yield load(ZONE.name, receiver.limited or 0)
+        yield track(ZONE, TO_RATE)
+    else:
+        yield from judged_as(receiver.filter)
+        yield from words(PEER_GROUPS, 0)
+        yield track(ZONE, TO_PEER)

@@ -2,13 +2,17 @@
 
 from enum import IntEnum
 
-_OFPORT_BITS = 16  # Open vSwitch has 2**18 meters, so four kinds of them for each port
+_OFPORT_BITS = 16  # Open vSwitch numbers ports up to 65279, and meters up to 2**32 - 2**16
 
 
 class Limited(IntEnum):
     """What a meter of a port is about."""
 
     QUESTIONS = 0  # to the controller
+    FROM_RATE = 1  # kbit/s that it sends, and so on
+    FROM_PACKETS = 2
+    TO_RATE = 3
+    TO_PACKETS = 4
 
 
 def number(limited: Limited, ofport: int) -> int:

@@ -14,8 +14,9 @@ from controller.compiler.address import Prefix, ipv4, ipv6, mac, prefix
 from controller.compiler.services import DHCP_TO_ALL
 from controller.compiler.unit import Selected
 from controller.compiler.world import MemberScope, SubnetScope
+from controller.flows.action import Action
 from controller.flows.flow import Flow
-from controller.flows.language import flow, goto
+from controller.flows.language import flow, goto, load
 from controller.flows.match import match
 from controller.model import services
 from controller.model.ipv6 import NEARBY, UNSPECIFIED, link_local
@@ -30,7 +31,13 @@ class Sender(NamedTuple):
     address: str
     address6: str | None
     spoofing_allowed: bool
+    dscp: int | None
     because: str
+
+    @property
+    def passes(self) -> tuple[Action, ...]:
+        """What becomes of an IP packet that it may send."""
+        return (*(() if self.dscp is None else (load("ip_dscp", self.dscp),)), goto(SERVICES))
 
 
 class Discovery(NamedTuple):
@@ -49,7 +56,7 @@ def select(scope: MemberScope | SubnetScope) -> Iterator[Selected]:
             yield scope.subnet.id, scope.inside, Discovery(scope.subnet.vni, scope.subnet.id)
     elif scope.ofport is not None:
         port = scope.port
-        own = port.mac, port.address, port.address6, port.spoofing_allowed
+        own = port.mac, port.address, port.address6, port.spoofing_allowed, port.qos.dscp
         yield port.id, (scope.chassis.int_dpid,), Sender(scope.ofport, scope.within.subnet.vni, *own, port.id)
 
 
@@ -62,12 +69,12 @@ def compile(view: Sender | Discovery) -> Iterator[Flow]:
     own_mac, own_address = mac(view.mac), ipv4(view.address)
     untagged = {"network": view.vni, "in_port": view.ofport, "vlan_vid": 0}
     if view.spoofing_allowed:
-        for eth_type, onward in ((IPV4, SERVICES), (ARP, RESOLVE)):
+        for eth_type, actions in ((IPV4, view.passes), (ARP, (goto(RESOLVE),))):
             sends = match(**untagged, eth_type=eth_type)
-            yield flow(PORT_SECURITY, "own", sends, goto(onward), because=view.because)
+            yield flow(PORT_SECURITY, "own", sends, *actions, because=view.because)
         return
     sends_ipv4 = match(**untagged, eth_src=own_mac, eth_type=IPV4, ip_src=own_address)
-    yield flow(PORT_SECURITY, "own", sends_ipv4, goto(SERVICES), because=view.because)
+    yield flow(PORT_SECURITY, "own", sends_ipv4, *view.passes, because=view.because)
     asks_for_address = match(**untagged, eth_src=own_mac, ip_src=ipv4(services.UNSPECIFIED), **DHCP_TO_ALL)
     yield flow(PORT_SECURITY, "own", asks_for_address, goto(SERVICES), because=view.because)
     sends_arp = match(**untagged, eth_src=own_mac, eth_type=ARP, arp_sha=own_mac, arp_spa=own_address)
@@ -81,7 +88,7 @@ def _sends_ipv6(view: Sender, address: str) -> Iterator[Flow]:
     seeks = {**untagged, **nd.ROUTER_SOLICITS, **({} if view.spoofing_allowed else {"eth_src": mac(view.mac)})}
     yield flow(PORT_SECURITY, "solicitation", match(**seeks), goto(SERVICES), because=view.because)
     if view.spoofing_allowed:
-        yield flow(PORT_SECURITY, "own", match(**packet), goto(SERVICES), because=view.because)
+        yield flow(PORT_SECURITY, "own", match(**packet), *view.passes, because=view.because)
         yield flow(PORT_SECURITY, "solicitation", match(**asks), goto(RESOLVE), because=view.because)
         return
     own_mac = mac(view.mac)
@@ -89,7 +96,7 @@ def _sends_ipv6(view: Sender, address: str) -> Iterator[Flow]:
     for source, where in ((address, {}), (link_local(view.mac), near)):
         own = {"eth_src": own_mac, "ipv6_src": ipv6(source)}
         sends = match(**packet, **own, **where)
-        yield flow(PORT_SECURITY, "own", sends, goto(SERVICES), because=view.because)
+        yield flow(PORT_SECURITY, "own", sends, *view.passes, because=view.because)
         solicits = match(**asks, **own, nd_sll=own_mac)
         yield flow(PORT_SECURITY, "solicitation", solicits, goto(RESOLVE), because=view.because)
 

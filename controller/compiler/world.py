@@ -7,12 +7,13 @@ port and what its chassis does for the subnet.
 
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
-from operator import attrgetter, itemgetter
+from operator import attrgetter
 from typing import NamedTuple, TypeVar
 
 from controller.compiler.index import Index
 from controller.compiler.peered import PeeredScope
 from controller.compiler.peerings import Peerings
+from controller.compiler.receiver import Receiver
 from controller.compiler.routes import RoutesScope, routes_scope
 from controller.compiler.security import Filter, SecurityScope, across, filters, security
 from controller.compiler.unit import Where
@@ -86,12 +87,11 @@ class MemberScope(NamedTuple):
 
 
 class LocalScope(NamedTuple):
-    """The members of a subnet that are plugged into one chassis: as what OpenFlow port of br-int (`dpid`), and how
-    each is judged."""
+    """The members of a subnet that are plugged into the br-int (`dpid`) of one chassis."""
 
     subnet: Subnet
     dpid: int
-    plugged: tuple[tuple[int, Filter | None], ...]
+    receivers: tuple[Receiver, ...]
 
 
 OfVpc = VpcScope | SecurityScope | RoutesScope | PeeredScope
@@ -270,10 +270,6 @@ def _label(subnets: Iterable[Subnet]) -> int:
     return min((subnet.vni for subnet in subnets), default=0)
 
 
-def _in_order(plugged: list[tuple[int, Filter | None]]) -> tuple[tuple[int, Filter | None], ...]:
-    return tuple(sorted(plugged, key=itemgetter(0)))
-
-
 def _inside(
     within: SubnetScope,
     members: Iterable[Member],
@@ -281,7 +277,7 @@ def _inside(
     plugged: Mapping[tuple[str, str], int],
 ) -> Iterator[tuple[str, Scope]]:
     """The scopes of the members of a subnet, one by one and those of each chassis together."""
-    local: dict[str, tuple[Chassis, list[tuple[int, Filter | None]]]] = {}
+    local: dict[str, tuple[Chassis, list[Receiver]]] = {}
     for port, chassis in members:
         identifier, server = port.id, chassis.name
         ofport, found = plugged.get((server, identifier)), judged.get(identifier)
@@ -289,9 +285,10 @@ def _inside(
         if ofport is not None:
             if server not in local:
                 local[server] = chassis, []
-            local[server][1].append((ofport, found))
+            local[server][1].append(Receiver.of(port, ofport, found))
     for name, (chassis, here) in local.items():
-        yield f"{within.subnet.id}/{name}", LocalScope(within.subnet, chassis.int_dpid, _in_order(here))
+        receivers = tuple(sorted(here, key=attrgetter("ofport")))
+        yield f"{within.subnet.id}/{name}", LocalScope(within.subnet, chassis.int_dpid, receivers)
 
 
 def _homes(members: Iterable[Member]) -> tuple[Chassis, ...]:

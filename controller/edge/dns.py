@@ -1,11 +1,12 @@
 """The names of a VPC (RFC 1035): `INSTANCE.VPC.TENANT.internal`, answered at the gateway's address.
 
 Other names are refused, which makes a client go on to the next resolver that it was told of. Nothing is forwarded: what
-tenants ask of the world goes to their own resolvers, through their own VPC.
+tenants ask of the world goes to their own resolvers, through their own VPC. Codes are compared by value, for Eventlet
+has dnspython loaded a second time.
 """
 
 from collections.abc import Callable, Iterable
-from ipaddress import IPv4Address, IPv6Address, ip_address
+from ipaddress import ip_address
 from typing import NamedTuple
 
 import dns.exception
@@ -42,7 +43,7 @@ class Names(NamedTuple):
 def answer(asked: Datagram, place: Place, names: Names) -> bytes | None:
     """The frame that answers a query, or None to what is none."""
     datagram = udp(asked)
-    if datagram is None or not isinstance(asked.target, (IPv4Address, IPv6Address)):
+    if datagram is None:
         return None
     data = respond(datagram.data, dns.name.from_text(place.domain), names)
     if data is None:
@@ -61,7 +62,7 @@ def respond(data: bytes, zone: dns.name.Name, names: Names) -> bytes | None:
         return None
     response = dns.message.make_response(query, our_payload=_LARGEST)
     response.set_rcode(_resolve(query, response, zone, names))
-    if response.rcode() is dns.rcode.NOERROR or response.rcode() is dns.rcode.NXDOMAIN:
+    if response.rcode() in (dns.rcode.NOERROR, dns.rcode.NXDOMAIN):
         response.flags |= dns.flags.AA
     most = min(max(query.payload, _PLAIN_SIZE), _LARGEST) if query.edns >= 0 else _PLAIN_SIZE
     try:
@@ -77,22 +78,22 @@ def _resolve(
 ) -> dns.rcode.Rcode:
     """Puts what is known into the response: records of the type that is asked for or else, so that this is remembered,
     that there are none (RFC 2308)."""
-    if query.opcode() is not dns.opcode.QUERY:
+    if query.opcode() != dns.opcode.QUERY:
         return dns.rcode.NOTIMP
     if len(query.question) != 1:
         return dns.rcode.FORMERR
     (asked,) = query.question
-    found = _known(asked.name, zone, names) if asked.rdclass is dns.rdataclass.IN else dns.rcode.REFUSED
-    if found is dns.rcode.REFUSED:
+    found = _known(asked.name, zone, names) if asked.rdclass == dns.rdataclass.IN else dns.rcode.REFUSED
+    if found == dns.rcode.REFUSED:
         return found
-    records = () if isinstance(found, dns.rcode.Rcode) else found
-    told = [text for kind, text in records if kind is asked.rdtype]
+    records = () if isinstance(found, int) else found
+    told = [text for kind, text in records if kind == asked.rdtype]
     if told:
         response.answer.append(dns.rrset.from_text_list(asked.name, TTL_S, dns.rdataclass.IN, asked.rdtype, told))
         return dns.rcode.NOERROR
     soa = f"{zone} {_MAIL}.{zone} 1 3600 600 86400 {TTL_S}"
     response.authority.append(dns.rrset.from_text(zone, TTL_S, dns.rdataclass.IN, dns.rdatatype.SOA, soa))
-    return found if isinstance(found, dns.rcode.Rcode) else dns.rcode.NOERROR
+    return found if isinstance(found, int) else dns.rcode.NOERROR
 
 
 def _known(name: dns.name.Name, zone: dns.name.Name, names: Names) -> Iterable[Record] | dns.rcode.Rcode:

@@ -37,7 +37,19 @@ def flow_text(flow: Flow, tables: Mapping[int, str] | None = None, with_cookie: 
 def flows_text(flows: Iterable[Flow], tables: Mapping[int, str] | None = None, with_cookie: bool = True) -> str:
     """All flows, one a line, in table order and highest priority first: the golden form."""
     ordered = sorted(flows, key=lambda flow: (flow.table, -flow.priority, flow.match))
-    return "".join(flow_text(flow, tables, with_cookie) + "\n" for flow in ordered)
+    return "".join(line_text(flow, tables, with_cookie) + "\n" for flow in ordered)
+
+
+def line_text(flow: Flow, tables: Mapping[int, str] | None = None, with_cookie: bool = True) -> str:
+    """`flow_text`, and as a comment the meter that it needs."""
+    meters = "".join(f"  # {meter_text(action)}" for action in flow.actions if isinstance(action, Meter))
+    return flow_text(flow, tables, with_cookie) + meters
+
+
+def meter_text(meter: Meter) -> str:
+    """One meter for `ovs-ofctl add-meter`."""
+    unit = "pktps" if meter.packets else "kbps"
+    return f"meter={meter.number},{unit},burst,band=type=drop,rate={meter.rate},burst_size={meter.burst}"
 
 
 def term_text(term: Term) -> str:

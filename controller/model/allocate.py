@@ -25,6 +25,7 @@ from controller.model.order import natural
 from controller.model.parts import Elsewhere
 from controller.model.peering import Peering
 from controller.model.problem import InvalidIntent, Path, Problem
+from controller.model.qos import NO_QOS, Qos
 from controller.model.request import (
     Request, WantedAclRule, WantedGroup, WantedInstance, WantedPort, WantedRoute, WantedRule, WantedSubnet,
     read_request,
@@ -76,7 +77,7 @@ def allocate(
         instances=tuple(Instance(one.vpc, one.name, placed[one.id]) for one in instances),
         ports=tuple(
             Port(one.instance, one.name, one.subnet_id, addresses[one.id], macs[one.id], members[one.id], zones[one.id],
-                 _spoofing_allowed(one, ports.get(one.id)), second[one.id])
+                 _spoofing_allowed(one, ports.get(one.id)), second[one.id], _qos(one, ports.get(one.id)))
             for one in wanted
         ),
         security_groups=_groups(request.groups, present),
@@ -114,6 +115,13 @@ def _spoofing_allowed(wanted: WantedPort, present: Port | None) -> bool:
     if wanted.anti_spoofing is None:
         return present is not None and present.spoofing_allowed
     return wanted.anti_spoofing == OFF
+
+
+def _qos(wanted: WantedPort, present: Port | None) -> Qos:
+    """As it is said, as it is at present, or none."""
+    if wanted.qos is None:
+        return NO_QOS if present is None else present.qos
+    return wanted.qos
 
 
 def _memberships(request: Request) -> dict[str, tuple[str, ...]]:

@@ -4,6 +4,7 @@ from ipaddress import IPv6Network
 from typing import Any
 
 from controller.model.ipv6 import from_mac
+from controller.model.qos import NO_QOS
 from controller.model.routing import BLACKHOLE, Route
 from controller.model.security import OFF, SecurityRule
 from controller.model.snapshot import Intent
@@ -58,8 +59,9 @@ def _add_instances(vpcs: dict[str, Any], intent: Intent) -> None:
 
 
 def _port(port: Port, subnet: Subnet) -> dict[str, Any]:
-    said = {"subnet": subnet.name, "ip": port.address, **_chosen(port, subnet), "mac": port.mac}
+    said: dict[str, Any] = {"subnet": subnet.name, "ip": port.address, **_chosen(port, subnet), "mac": port.mac}
     said |= {"anti_spoofing": OFF} if port.spoofing_allowed else {}
+    said |= {"qos": port.qos.said} if port.qos != NO_QOS else {}
     return said | ({"groups": [name.rpartition(".")[2] for name in port.groups]} if port.groups else {})
 
 

@@ -7,7 +7,7 @@ import difflib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from controller.model import acl, addresses, ipv6, routing, security
+from controller.model import acl, addresses, ipv6, qos, routing, security
 from controller.model.addresses import NotationError, shown
 from controller.model.problem import Path, Problem
 
@@ -68,6 +68,10 @@ def choice(about: str, *words: str) -> Scalar:
     return Scalar(f"{about}: {' or '.join(words)}.", "|".join(words), read_word, words[0])
 
 
+def _limit(about: str, example: str) -> Scalar:
+    return Scalar(about, qos.NUMBER, qos.limit, example, number=True)
+
+
 SUBNET = Record(
     "A broadcast domain. Its first usable address is the gateway's.",
     {
@@ -82,6 +86,20 @@ SUBNET = Record(
     },
     frozenset({"cidr"}),
 )
+QOS = Record(
+    "What its port may send and get, and how that is marked (the operator's to say; left out: as it is).",
+    {
+        "from_port_kbps": _limit("Most kbit/s that it sends; default: no limit.", "10000"),
+        "to_port_kbps": _limit("Most kbit/s that it gets; default: no limit.", "10000"),
+        "from_port_pps": _limit("Most packets/s that it sends; default: no limit.", "5000"),
+        "to_port_pps": _limit("Most packets/s that it gets; default: no limit.", "5000"),
+        "burst_kbit": Scalar(
+            "What may pass at once after a pause; default: what comes in 0.3 s.", qos.NUMBER, qos.burst, "5000",
+            number=True,
+        ),
+        "dscp": Scalar("DSCP of what it sends; default: as it is.", qos.NUMBER, qos.dscp, "26", number=True),
+    },
+)  # fmt: skip
 PORT = Record(
     "A network interface of an instance.",
     {
@@ -90,6 +108,7 @@ PORT = Record(
         "ip6": Scalar("Fixed IPv6 address; default: by the MAC.", ipv6.ADDRESS6, ipv6.address6, "fd00:1::10"),
         "mac": Scalar("Fixed MAC; default: made from the name.", addresses.MAC, addresses.mac, "02:00:00:00:00:01"),
         "anti_spoofing": choice("Whether its source addresses are checked (the operator's to say)", *security.SWITCH),
+        "qos": QOS,
         "groups": Several(
             "Its security groups; default: the group `default`, if the VPC has groups.",
             Scalar("Name of a security group of the VPC.", addresses.LABEL, addresses.label, "web-servers"),

@@ -8,6 +8,7 @@ from typing import Any, cast
 from controller.model.addresses import shown
 from controller.model.grammar import TENANTS, read
 from controller.model.problem import Path, Problem
+from controller.model.qos import Qos
 from controller.model.security import CUT, DEFAULT, FROM_PORT, TO_PORT
 from controller.model.tenancy import FIRST_PORT
 
@@ -60,6 +61,7 @@ class WantedPort:
     mac: str | None
     groups: tuple[str, ...] | None
     anti_spoofing: str | None
+    qos: Qos | None
     path: Path
 
     @property
@@ -241,7 +243,8 @@ def _ports(instance: WantedInstance, said: dict[str, Any]) -> Iterator[WantedPor
     for name, (body, path) in {FIRST_PORT: (said, instance.path), **further}.items():
         given = {key: body.get(key) for key in ("subnet", "ip", "ip6", "mac", "anti_spoofing")}
         groups = None if body.get("groups") is None else tuple(body["groups"])
-        yield WantedPort(instance.id, name, groups=groups, path=path, **given)
+        qos = Qos(**body["qos"]) if "qos" in body else None
+        yield WantedPort(instance.id, name, groups=groups, qos=qos, path=path, **given)
 
 
 # As in the clouds: members of the default group reach one another, and may open connections to anybody.

@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from controller.model.qos import NO_QOS, Qos
+
 FIRST_PORT = "eth0"  # every instance has it; its default route leads there
 
 
@@ -67,6 +69,7 @@ class Port:
     groups: ids of its security groups; none where the VPC has none, and then all of the VPC may reach it.
     zone:   its conntrack zone (16 bits), unique on its chassis.
     spoofing_allowed: whether it may send from any MAC and address; the operator alone says so.
+    qos: its limits and its mark; the operator alone says so.
     address6: beside it and `address` it has the link-local address of its MAC; None where its subnet has no IPv6.
     """
 
@@ -79,6 +82,7 @@ class Port:
     zone: int = 0
     spoofing_allowed: bool = False
     address6: str | None = None
+    qos: Qos = NO_QOS
 
     @property
     def id(self) -> str:

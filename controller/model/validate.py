@@ -14,6 +14,7 @@ from controller.model.encapsulation import MIN_TENANT_MTU, OVERHEAD_BYTES, VNI_C
 from controller.model.grammar import choose
 from controller.model.parts import Elsewhere
 from controller.model.problem import Problem
+from controller.model.qos import NO_QOS
 from controller.model.request import (
     ROOT, Request, WantedInstance, WantedList, WantedPeering, WantedPort, WantedSubnet, read_request,
 )  # fmt: skip
@@ -61,6 +62,7 @@ def check_request(
         *_doubles(request),
         *_held(request, present),
         *_full_subnets(request),
+        *_bursts_of_nothing(request),
         *check_dual_stack(request, present),
         *check_security(request),
         *check_routing(request),
@@ -225,3 +227,11 @@ def _full_subnets(request: Request) -> Iterator[Problem]:
         if members[subnet.id] > room:
             message = f"{members[subnet.id]} ports are in {network}, which has room for {room}"
             yield Problem((*subnet.path, "cidr"), message, "give it a shorter prefix, or use another subnet")
+
+
+def _bursts_of_nothing(request: Request) -> Iterator[Problem]:
+    for one in request.ports:
+        qos = one.qos or NO_QOS
+        if qos.burst_kbit is not None and qos.from_port_kbps is None and qos.to_port_kbps is None:
+            hint = "add `from_port_kbps` or `to_port_kbps`, or leave it out"
+            yield Problem((*one.path, "qos", "burst_kbit"), "there is no limit in kbit/s that it is a burst of", hint)

@@ -38,13 +38,14 @@ _ND, _SOLICITATION, _ADVERTISEMENT = (
 )  # fmt: skip
 
 
-def _headers() -> dict[str, Header]:
-    table = [
+def _headers() -> list[Header]:
+    return [
         Header("in_port", 32, OPENFLOW_BASIC, 0, "port"),
         Header("eth_dst", 48, OPENFLOW_BASIC, 3, "mac"),
         Header("eth_src", 48, OPENFLOW_BASIC, 4, "mac"),
         Header("eth_type", 16, OPENFLOW_BASIC, 5, "hex"),
         Header("vlan_vid", 13, OPENFLOW_BASIC, 6, "hex"),  # bit 12 says that a tag is present, so 0 means untagged
+        Header("ip_dscp", 6, OPENFLOW_BASIC, 8, requires=_IP),
         Header("ip_proto", 8, OPENFLOW_BASIC, 10, requires=_IP),
         Header("ip_frag", 2, NXM_1, 26, "frag", _IP),
         Header("ip_ttl", 8, NXM_1, 29, requires=_IP),  # IPv6 calls it hop limit
@@ -77,7 +78,6 @@ def _headers() -> dict[str, Header]:
         Header("ct_tp_src", 16, NXM_1, 124, requires=_IP),  # of ICMP its type
         Header("ct_tp_dst", 16, NXM_1, 125, requires=_IP),  # of ICMP its code
     ]
-    return {header.name: header for header in table}
 
 
-HEADERS = _headers()
+HEADERS = {header.name: header for header in _headers()}

@@ -100,22 +100,37 @@ CLASSIFY = Table(
     "chassis that has members of that network. Nothing else enters.",
     matches=("in_port", "tun_id", "tun_src"),
     bands=(Band("port", 200), Band("tunnel", 100), MISS),
-    writes=(NETWORK.name,), next=("port_security", "deliver"),
+    writes=(NETWORK.name,), next=("from_rate", "deliver"),
+)
+FROM_RATE = Table(
+    "from_rate", 1, "bandwidth",
+    "Drops what a port with a limit sends beyond its kbit/s.",
+    matches=("in_port",),
+    bands=(Band("port", 100), MISS),
+    next=("from_packets",), miss="from_packets",
+)
+FROM_PACKETS = Table(
+    "from_packets", 2, "bandwidth",
+    "Drops what a port with a limit sends beyond its packets/s.",
+    matches=("in_port",),
+    bands=(Band("port", 100), MISS),
+    next=("port_security",), miss="port_security",
 )
 PORT_SECURITY = Table(
-    "port_security", 1, "port_security",
+    "port_security", 3, "port_security",
     "A port sends untagged IPv4, ARP and, where its subnet has it, IPv6, from its own MAC and its own address, and "
-    "nothing else; from any, if the operator has allowed that. Of Neighbour Discovery it sends solicitations only.",
+    "nothing else; from any, if the operator has allowed that. Of Neighbour Discovery it sends solicitations only. "
+    "Marks what it lets pass with the port's DSCP.",
     matches=(
         NETWORK.name, "in_port", "eth_src", "eth_type", "vlan_vid", "ip_src", "arp_sha", "arp_spa", "ipv6_src",
         "ipv6_dst", "ip_proto", "ip_frag", "ip_ttl", "icmpv6_type", "nd_sll", "eth_dst", "ip_dst", "udp_src",
         "udp_dst",
     ),
     bands=(Band("detection", 400), Band("solicitation", 300), Band("discovery", 200), Band("own", 100), MISS),
-    next=("resolve", "services"),
+    writes=("ip_dscp",), next=("resolve", "services"),
 )
 RESOLVE = Table(
-    "resolve", 2, "resolve",
+    "resolve", 4, "resolve",
     "Answers ARP requests for the addresses of the network, and its gateway's, in the target's place; no request "
     "travels. Makes Neighbour Solicitations for them advertisements.",
     matches=(NETWORK.name, "in_port", "eth_type", "arp_op", "arp_tpa", "ip_proto", "icmpv6_type", "nd_target"),
@@ -123,7 +138,7 @@ RESOLVE = Table(
     writes=(*ARP_REPLY, *ND_REPLY[2:]), next=("neighbour",), emits=True,
 )
 SERVICES = Table(
-    "services", 3, "services",
+    "services", 5, "services",
     "Sends to the controller what instances ask the edge for: addresses (DHCP), names (DNS), routers. Security groups "
     "are not asked.",
     matches=(
@@ -133,28 +148,28 @@ SERVICES = Table(
     writes=(ASK.name,), next=("from_port", "punt"), miss="from_port",
 )
 FROM_PORT = Table(
-    "from_port", 4, "from_port",
+    "from_port", 6, "from_port",
     "Looks up the connection of what a port with security groups sends, in the port's own conntrack zone.",
     matches=("in_port", "eth_type"),
     bands=(Band("port", 100), MISS),
     writes=(*_OWN, ZONE.name), next=("from_peer", "from_subnet"), miss="from_subnet",
 )
 FROM_PEER = Table(
-    "from_peer", 5, "peers",
+    "from_peer", 7, "peers",
     "The groups of whom the packet is for.",
     matches=(VPC.name, "eth_type", "ip_dst", "ipv6_dst"),
     bands=(Band("address", 100), MISS),
     writes=_PEERS, next=("from_rules",), miss="from_rules",
 )
 FROM_RULES = Table(
-    "from_rules", 6, "security_rules",
+    "from_rules", 8, "security_rules",
     "What one of the sender's groups allows goes on: connections that it opens, and its answers in those opened to it.",
     matches=(*_RULES, "ip_dst", "ipv6_dst"),
     bands=_RULE_BANDS,
     next=("from_commit",),
 )
 FROM_COMMIT = Table(
-    "from_commit", 7, "connections",
+    "from_commit", 9, "connections",
     "Remembers a new connection in the sender's zone. Fragments pass when all of their packet are here: one whose "
     "first was not allowed stays behind.",
     matches=(VPC.name, "ct_state", "eth_type", "ip_frag"),
@@ -164,7 +179,7 @@ FROM_COMMIT = Table(
 _ACL = ("eth_type", "ip_proto", "tcp_dst", "udp_dst", "icmp_type", "icmpv6_type")
 _ACL_BANDS = Band("numbered", 100, MAX_NUMBER), Band("rest", 50), MISS
 FROM_SUBNET = Table(
-    "from_subnet", 8, "network_acls",
+    "from_subnet", 10, "network_acls",
     "What the network ACL of a subnet allows goes on of what is sent to its gateway for other subnets. The rule with "
     "the lowest number has the highest priority.",
     matches=(NETWORK.name, "eth_dst", *_ACL, "ip_dst", "ipv6_dst"),
@@ -172,7 +187,7 @@ FROM_SUBNET = Table(
     next=("gateway",), miss="gateway",
 )
 GATEWAY = Table(
-    "gateway", 9, "gateway",
+    "gateway", 11, "gateway",
     "The gateway of a subnet: what is sent to its MAC goes on in the subnet of the same VPC that has the address, or "
     "as the longest prefix in the subnet's route table says; if none does, the sender is told so. Everything else "
     "stays in its network.",
@@ -182,7 +197,7 @@ GATEWAY = Table(
     next=("next_hop", "peered", "neighbour", "forward", "punt"), miss="forward",
 )
 NEXT_HOP_INSTANCE = Table(
-    "next_hop", 10, "next_hop",
+    "next_hop", 12, "next_hop",
     "Where a route leads to instances: on in the network of the one that the slot is given to, to its MAC, with the "
     "gateway's own MAC as source and one less TTL.",
     matches=(NETWORK.name, SLOT.name, "eth_type", "ip_dst", "ip_ttl"),
@@ -190,14 +205,14 @@ NEXT_HOP_INSTANCE = Table(
     writes=(NETWORK.name, ENTERED.name, "eth_dst", "eth_src", ASK.name), next=("to_subnet", "punt"),
 )
 PEERED = Table(
-    "peered", 11, "peered",
+    "peered", 13, "peered",
     "Where a route leads across a peering: on in the subnet of the other VPC that has the address.",
     matches=(NETWORK.name, "eth_type", "ip_dst"),
     bands=(Band("prefix", 100), Band("nowhere", 50), MISS),
     writes=(NETWORK.name, ENTERED.name, ASK.name), next=("neighbour", "punt"),
 )
 NEIGHBOUR = Table(
-    "neighbour", 12, "neighbour",
+    "neighbour", 14, "neighbour",
     "The last step of routing: the MAC of the address, the gateway's own MAC as source, one less TTL. Answers echo "
     "requests to the gateway itself, and finishes and sends Neighbour Advertisements. Whose TTL runs out, and who asks "
     "for nobody, is told so.",
@@ -213,50 +228,65 @@ NEIGHBOUR = Table(
     next=("to_subnet", "punt"), emits=True,
 )
 TO_SUBNET = Table(
-    "to_subnet", 13, "network_acls",
+    "to_subnet", 15, "network_acls",
     "What the network ACL of a subnet allows goes on of what a gateway has sent into it from another one.",
     matches=(NETWORK.name, ENTERED.name, *_ACL, "ip_src", "ipv6_src"),
     bands=_ACL_BANDS,
     next=("forward",), miss="forward",
 )
 FORWARD = Table(
-    "forward", 14, "forward",
+    "forward", 16, "forward",
     "Sends unicast to the one VTEP that has the MAC, multicast to the VTEPs with members; the rest is local.",
     matches=(NETWORK.name, "eth_dst"),
     bands=(Band("unicast", 200), Band("multicast", 100), MISS),
     writes=("tun_id", "tun_dst"), next=("deliver",), miss="deliver", emits=True,
 )
 DELIVER = Table(
-    "deliver", 15, "deliver",
+    "deliver", 17, "deliver",
     "Hands the packet to the local port with that MAC, multicast to every local member but the sender. If the port has "
-    "security groups, the connection is looked up in the port's own conntrack zone first.",
+    "security groups, the connection is looked up in the port's own conntrack zone first. One with a limit gets a copy "
+    "of its own, too.",
     matches=(NETWORK.name, "eth_dst", "eth_type"),
     bands=(Band("unicast", 200), Band("multicast", 100), MISS),
-    writes=(*_OWN, *_PEERS, ZONE.name, RECEIVER.name), next=("to_peer",), emits=True,
+    writes=(*_OWN, *_PEERS, ZONE.name, RECEIVER.name), next=("to_peer", "to_rate"), emits=True,
 )
 TO_PEER = Table(
-    "to_peer", 16, "peers",
+    "to_peer", 18, "peers",
     "The groups of whom the packet is from.",
     matches=(VPC.name, "eth_type", "ip_src", "ipv6_src"),
     bands=(Band("address", 100), MISS),
     writes=_PEERS, next=("to_rules",), miss="to_rules",
 )
 TO_RULES = Table(
-    "to_rules", 17, "security_rules",
+    "to_rules", 19, "security_rules",
     "What one of the receiver's groups allows goes on: connections opened to it, and answers in those that it opened.",
     matches=(*_RULES, "ip_src", "ipv6_src"),
     bands=_RULE_BANDS,
     next=("to_commit",),
 )
 TO_COMMIT = Table(
-    "to_commit", 18, "connections",
-    "Remembers a new connection in the receiver's zone, and hands the packet to the receiver; fragments as above.",
+    "to_commit", 20, "connections",
+    "Remembers a new connection in the receiver's zone; fragments as above.",
     matches=(VPC.name, "ct_state", "eth_type", "ip_frag"),
     bands=(Band("fragment", 200), Band("new", 100), Band("known", 50), MISS),
+    next=("to_rate",),
+)
+TO_RATE = Table(
+    "to_rate", 21, "bandwidth",
+    "Drops what is for a port with a limit beyond its kbit/s.",
+    matches=(RECEIVER.name,),
+    bands=(Band("port", 100), MISS),
+    next=("to_packets",), miss="to_packets",
+)
+TO_PACKETS = Table(
+    "to_packets", 22, "bandwidth",
+    "Drops what is for a port with a limit beyond its packets/s, and hands the packet to the receiver.",
+    matches=(RECEIVER.name,),
+    bands=(Band("port", 100), Band("any", 50), MISS),
     emits=True,
 )
 PUNT = Table(
-    "punt", 19, "punt",
+    "punt", 23, "punt",
     "Hands the packet to the controller, which answers the port that sent it.",
     matches=("in_port",),
     bands=(Band("port", 100), MISS),
@@ -265,8 +295,9 @@ PUNT = Table(
 OVERLAY = Pipeline(
     "overlay", "br-int of every chassis", (NETWORK, ENTERED, ASK, SLOT, VPC, *OWN_GROUPS, *PEER_GROUPS, ZONE, RECEIVER),
     (
-        CLASSIFY, PORT_SECURITY, RESOLVE, SERVICES, FROM_PORT, FROM_PEER, FROM_RULES, FROM_COMMIT, FROM_SUBNET, GATEWAY,
-        NEXT_HOP_INSTANCE, PEERED, NEIGHBOUR, TO_SUBNET, FORWARD, DELIVER, TO_PEER, TO_RULES, TO_COMMIT, PUNT,
+        CLASSIFY, FROM_RATE, FROM_PACKETS, PORT_SECURITY, RESOLVE, SERVICES, FROM_PORT, FROM_PEER, FROM_RULES,
+        FROM_COMMIT, FROM_SUBNET, GATEWAY, NEXT_HOP_INSTANCE, PEERED, NEIGHBOUR, TO_SUBNET, FORWARD, DELIVER, TO_PEER,
+        TO_RULES, TO_COMMIT, TO_RATE, TO_PACKETS, PUNT,
     ),
 )  # fmt: skip
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from controller.flows.action import Meter
 from controller.flows.flow import Flow
 from controller.southbound import messages
-from controller.southbound.meters import decode_meters, made, unmade
+from controller.southbound.meters import decode_meters, made, refused_number, unmade, users_of
 from controller.southbound.named import Turnover
 from controller.southbound.wire import DELETE_STRICT, Foreign, decode_flow_stats, delete_foreign, flow_mod
 from controller.southbound.zones import flushes
@@ -197,7 +197,7 @@ class Bundle(Exchange):
         kind, _, xid = messages.header(message)
         step = self._step(xid)
         if kind == messages.ERROR:
-            self._refuse(step, messages.switch_error(message).text)
+            self._refuse(step, message)
         elif kind == messages.BARRIER_REPLY and step == self._added:
             self._due = self._closing()
         elif kind == messages.BARRIER_REPLY and step == self._ended and self.committed and self.sides.after(0):
@@ -207,11 +207,13 @@ class Bundle(Exchange):
         elif kind == messages.BUNDLE_CONTROL and step == self._added + 1:
             self._kept = True
 
-    def _refuse(self, step: int, text: str) -> None:
-        place = step - 1
-        if 0 <= place < len(self.adds):
-            self.refused.setdefault(self.adds[place], text)
-        elif not self.refused:  # a commit that fails because of a flow is reported after that flow
+    def _refuse(self, step: int, message: bytes) -> None:
+        place, text = step - 1, messages.switch_error(message).text
+        known = 0 <= place < len(self.adds)
+        users = [self.adds[place]] if known else users_of(refused_number(message), self.adds)
+        for flow in users:
+            self.refused.setdefault(flow, text)
+        if not users and not self.refused:  # a commit that fails because of a flow is reported after that flow
             self.error = self.error or text
 
 

@@ -2,10 +2,11 @@
 
 from collections.abc import Iterator, Mapping
 
+from controller.flows.action import Meter
 from controller.flows.flow import Flow, FlowKey
 from controller.flows.table import FlowTable
 from controller.southbound.exchange import Reading, TakeXids
-from controller.southbound.meters import decode_meters
+from controller.southbound.meters import decode_meters, meters_of
 from controller.southbound.wire import Foreign, decode_flow_stats
 
 
@@ -26,9 +27,14 @@ class Inspection(Reading):
     def _take(self, body: bytes, of_flows: bool) -> None:
         self._parts[of_flows].append(body)
 
-    def found(self) -> Iterator[Flow | Foreign]:
-        """What the switch holds. Decoding costs milliseconds per thousand flows: it is not done while the daemon
-        listens to other switches. Raises WireError on what is no list of flows."""
+    def found(self) -> Iterator[Flow | Foreign | Meter]:
+        """What the switch holds: flows, and meters that none of ours uses. Decoding costs milliseconds per thousand
+        flows: it is not done while the daemon listens to other switches. Raises WireError on what is neither."""
         meters = {meter.number: meter for part in self._parts[False] for meter in decode_meters(part)}
+        unused = set(meters.values())
         for part in self._parts[True]:
-            yield from decode_flow_stats(part, meters)
+            for flow in decode_flow_stats(part, meters):
+                if isinstance(flow, Flow):
+                    unused -= meters_of(flow)
+                yield flow
+        yield from unused

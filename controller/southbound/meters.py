@@ -17,6 +17,7 @@ METER_MOD = 29
 _ADD, _MODIFY, _DELETE = range(3)
 _KBPS, _PACKETS, _BURST = 1, 2, 4  # flags
 _DROP = 1  # type of band
+_ERROR = 12  # bytes of an error message before what it quotes
 _MOD = struct.Struct("!BBHIHHI")
 _BAND = struct.Struct("!HHII4x")
 _CONFIG = struct.Struct("!HHI")
@@ -40,6 +41,16 @@ def unmade(turnover: Turnover[Meter], strays: Iterable[int], xid: int) -> bytes:
     """Removes the meters that nothing names any more."""
     gone = {meter.number for meter in turnover.ended}.union(strays) - {meter.number for meter in turnover.begun}
     return b"".join([_MOD.pack(VERSION, METER_MOD, _MOD.size, xid, _DELETE, 0, number) for number in sorted(gone)])
+
+
+def refused_number(error: bytes) -> int | None:
+    """Of the meter that a switch does not take, in its error message, which quotes what it is about."""
+    quoted = error[_ERROR:]
+    return _MOD.unpack_from(quoted)[-1] if len(quoted) >= _MOD.size and quoted[1] == METER_MOD else None
+
+
+def users_of(number: int | None, flows: Iterable[Flow]) -> list[Flow]:
+    return [flow for flow in flows if any(meter.number == number for meter in meters_of(flow))]
 
 
 def _mod(command: int, meter: Meter, xid: int) -> bytes:

@@ -14,7 +14,8 @@ from controller.flows.text import flows_text
 from controller.model.security import SecurityGroup, SecurityRule
 from controller.model.snapshot import Intent
 from worlds import (
-    CHASSIS, apart, dual_stack, intent_of, plug_all, snapshot, two_tenants, with_acl, with_peering, with_routes,
+    CHASSIS, apart, dual_stack, intent_of, plug_all, snapshot, two_tenants, with_acl, with_limits,
+    with_peering, with_routes,
 )  # fmt: skip
 
 
@@ -46,6 +47,9 @@ def file(name: str) -> Path:
     return Path(__file__).with_name(f"{name}.flows.txt")
 
 
+CHANGED = {"limits": (with_limits(two_tenants()), two_tenants())}
+
+
 def document(intent: Intent, whole: bool = True) -> str:
     world = snapshot(intent)
     built = program.compile(world, plug_all(intent))
@@ -69,6 +73,12 @@ def test_a_subnet_without_ipv6_has_no_flow_of_it() -> None:
     assert not any(word in document(two_tenants()) for word in ("0x86dd", "ipv6", "nd_", "icmpv6"))
 
 
+def other(intent: Intent, before: Intent) -> str:
+    """The lines of the document that are not in that of `before`, and those that are gone."""
+    found = difflib.ndiff(document(before).splitlines(), document(intent).splitlines())
+    return "\n".join(line for line in found if line.startswith(("+ ", "- ", "  # "))) + "\n"
+
+
 def more(intent: Intent, before: Intent) -> str:
     """The lines of the document that are not in that of `before`; nothing of that is missing."""
     old, new = document(before).splitlines(), document(intent).splitlines()
@@ -82,8 +92,15 @@ def test_what_is_added_are_the_golden_flows(name: str) -> None:
     assert more(*ADDED[name]) == file(name).read_text()
 
 
+@pytest.mark.parametrize("name", CHANGED)
+def test_what_is_changed_are_the_golden_flows(name: str) -> None:
+    assert other(*CHANGED[name]) == file(name).read_text()
+
+
 if __name__ == "__main__":
     for each, there in GOLDEN.items():
         file(each).write_text(document(there, each in WHOLE))
     for each, both in ADDED.items():
         file(each).write_text(more(*both))
+    for each, both in CHANGED.items():
+        file(each).write_text(other(*both))

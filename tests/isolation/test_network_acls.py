@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from controller.pipeline.tables import TO_SUBNET
 from lab_fixture import command_output, overclos, running, write
 from pings_fixture import nothing_lost, pinging
 from talk_fixture import assert_proven, assert_refused, datagram, echoing, ping, talking
@@ -91,8 +92,9 @@ def test_the_fence_is_taken_down_and_put_up_again(lab: Lab, tmp_path: Path) -> N
     file.write_text(text.replace(", network_acl: fence", ""))
     assert overclos("apply", str(file)).returncode == 0
     assert datagram(lab, A, "10.1.1.11") == "refused"
-    shown = command_output(lab, "server-1", ["ovs-ofctl", "-O", "OpenFlow14", "dump-flows", "br-int", "table=12"])
-    assert shown.count("table=12") == 1  # what a packet meets that nothing matches
+    dump = ["ovs-ofctl", "-O", "OpenFlow14", "dump-flows", "br-int", f"table={TO_SUBNET.number}"]
+    shown = command_output(lab, "server-1", dump)
+    assert shown.count(" table=") == 1  # what a packet meets that nothing matches
     file.write_text(text)
     assert overclos("apply", str(file)).returncode == 0
     assert datagram(lab, A, "10.1.1.11") == "silence"

@@ -14,6 +14,7 @@ from controller.model.difference import Difference, difference
 from controller.model.document import document
 from controller.model.kinds import KINDS
 from controller.model.problem import InvalidIntent, Problem
+from controller.model.qos import NO_QOS
 from controller.model.snapshot import Intent, Snapshot
 from controller.model.tenancy import FIRST_PORT
 from controller.northbound.api import edits, models, physical, views
@@ -133,16 +134,20 @@ def _with_tenants(contents: Contents, snapshot: Snapshot, tenants: Mapping[str, 
     return replace(snapshot, intent=edits.shared(present, new))
 
 
+_OPERATORS = {"anti_spoofing": ("spoofing_allowed", False), "qos": ("qos", NO_QOS)}  # field of Port, and its default
+
+
 def _refuse_switched(present: Intent, new: Intent) -> None:
-    """A tenant may say how anti-spoofing is, but not change it."""
-    before = {port.id: port.spoofing_allowed for port in present.ports}
+    """A tenant may say how anti-spoofing and limits are, but not change them."""
+    before = {port.id: port for port in present.ports}
     problems = []
     for port in new.ports:
-        if port.spoofing_allowed != before.get(port.id, False):
-            tenant, vpc, instance, name = port.id.split(".")
-            further = () if name == FIRST_PORT else ("ports", name)
-            path = "tenants", tenant, "vpcs", vpc, "instances", instance, *further, "anti_spoofing"
-            problems.append(Problem(path, "is the operator's", "leave it out"))
+        for key, (field, default) in _OPERATORS.items():
+            if getattr(port, field) != getattr(before.get(port.id), field, default):
+                tenant, vpc, instance, name = port.id.split(".")
+                further = () if name == FIRST_PORT else ("ports", name)
+                path = "tenants", tenant, "vpcs", vpc, "instances", instance, *further, key
+                problems.append(Problem(path, "is the operator's", "leave it out"))
     if problems:
         raise invalid(problems)
 

@@ -13,6 +13,7 @@ from controller.northbound.api.models import MAX_ITEMS, Body, Named, Out
 from controller.northbound.api.notations import (
     Address, Address6, AnyAddress, Cidr, Cidr6, Destination, Group, Mac, Name, PortName, Ports, Remote, VpcId,
 )  # fmt: skip
+from controller.northbound.api.qos import QosBody
 
 
 class TenantBody(Body):
@@ -98,6 +99,7 @@ class PortBody(Body):
     groups: Annotated[list[Name], Field(min_length=1, max_length=GROUPS_PER_VPC)] | None = Field(
         None, description="Its security groups; default: `default`, if the VPC has groups."
     )
+    qos: QosBody | None = Field(None, description="Its limits and mark; the operator's to say.")
 
 
 class InstanceBody(PortBody):
@@ -215,6 +217,7 @@ class InstanceOut(Out):
     server: str
     groups: list[str]
     ports: list[str]
+    qos: QosBody
 
 
 class PortOut(Out):
@@ -226,4 +229,5 @@ class PortOut(Out):
     mac: str
     server: str
     groups: list[str]
+    qos: QosBody
     spoofing_allowed: bool = Field(description="Whether it may send from any address; the operator's to say.")

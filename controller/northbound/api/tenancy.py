@@ -1,6 +1,6 @@
 """Tenants, VPCs and what is in them: one set of functions for all of these kinds."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Annotated, Any
@@ -8,18 +8,23 @@ from typing import Annotated, Any
 from fastapi import Depends, Query, Request
 from pydantic import Field, create_model
 
+from controller.model.problem import Problem
+from controller.model.snapshot import Snapshot
 from controller.northbound.api import edits, models, objects, views
 from controller.northbound.api.edits import Item
 from controller.northbound.api.endpoints import Endpoint, path_names, typed
 from controller.northbound.api.pages import Window, page, page_of
-from controller.northbound.api.problems import ApiProblem
+from controller.northbound.api.problems import ApiProblem, invalid
 from controller.northbound.api.resources import Resource, Verb
-from controller.northbound.api.service import Here
+from controller.northbound.api.roles import Role
+from controller.northbound.api.service import Here, Session
 from controller.northbound.api.views import Names, View
 from controller.northbound.api.writing import Change, Done, Options, done_view, perform
 from controller.northbound.store import Contents
 
 Cascade = Annotated[bool, Query(description="Also remove what is in it or uses it.")]
+Edit = Callable[[Contents], Snapshot]
+_OPERATORS = ("qos",)  # fields of bodies
 ORDER = ("realized", "pending", "error")
 
 
@@ -90,7 +95,7 @@ def _create(resource: Resource) -> Endpoint:
     ) -> Any:
         one = _item(item, names, ())
         change = Change(
-            lambda contents: edits.put(contents, resource.kind, names, [one], anew=True),
+            _put(here, resource, names, [one], anew=True),
             lambda done: views.one(done.contents, resource.kind, {**names, resource.item: one.name}),
             lambda contents: _of_parent(contents, resource, names),
             HTTPStatus.CREATED,
@@ -112,7 +117,7 @@ def _bulk(resource: Resource) -> Endpoint:
         wanted = [_item(each, names, ("items", number)) for number, each in enumerate(many.items)]
         ids = [views.identify(resource.kind, {**names, resource.item: each.name}) for each in wanted]
         change = Change(
-            lambda contents: edits.put(contents, resource.kind, names, wanted, anew=True),
+            _put(here, resource, names, wanted, anew=True),
             lambda done: _many(done, resource, names, ids),
             lambda contents: _of_parent(contents, resource, names),
             HTTPStatus.CREATED,
@@ -132,7 +137,7 @@ def _replace(resource: Resource) -> Endpoint:
     ) -> Any:
         one = Item(names[resource.item], _said(item))
         change = Change(
-            lambda contents: edits.put(contents, resource.kind, names, [one], anew=False),
+            _put(here, resource, names, [one], anew=False),
             lambda done: views.one(done.contents, resource.kind, names),
             lambda contents: _generation(contents, resource, names),
         )
@@ -152,6 +157,15 @@ def _delete(resource: Resource) -> Endpoint:
         return await perform(here, change, options, request)
 
     return Endpoint(typed(deleting, names=path_names(resource.route(Verb.DELETE))), models.Done)
+
+
+def _put(here: Session, resource: Resource, names: Names, items: Sequence[Item], anew: bool) -> Edit:
+    """The edit that puts these objects. Raises ApiProblem for what is the operator's to say."""
+    if here.caller.role is not Role.OPERATOR:
+        said = [(*item.path, key) for item in items for key in _OPERATORS if key in item.fields]
+        if said:
+            raise invalid([Problem(path, "is the operator's", "leave it out") for path in said])
+    return lambda contents: edits.put(contents, resource.kind, names, items, anew)
 
 
 def _item(body: models.Named, names: Names, path: tuple[str | int, ...]) -> Item:

@@ -50,8 +50,11 @@ KINDS = {
         Kind("routes", 4, ("id", "destination", "target", "state", *STATE), ("error",), deletable=False),
         Kind("network_acls", 3, ("id", "subnets", *STATE), ("rules", "error")),
         Kind("security_groups", 3, ("id", "established", "members", *STATE), ("rules", "error")),
-        Kind("instances", 3, ("id", "subnet", "ip", "server", *STATE), ("ip6", "mac", "groups", "ports", "error")),
-        Kind("ports", 4, ("id", "subnet", "ip", "server", *STATE), ("ip6", "mac", "groups", "error")),
+        Kind(
+            "instances", 3, ("id", "subnet", "ip", "server", *STATE),
+            ("ip6", "mac", "groups", "ports", "qos", "error"),
+        ),
+        Kind("ports", 4, ("id", "subnet", "ip", "server", *STATE), ("ip6", "mac", "groups", "qos", "error")),
         Kind("chassis", 0, ("id", "vtep", *STATE), ("vtep_mac", "phy_dpid", "int_dpid", "ovsdb", "error")),
         Kind("tokens", 0, ("id", "name", "role", "tenant"), ("created",)),
     )

@@ -18,10 +18,11 @@ from controller.model.kinds import KINDS
 from controller.model.peering import Peering
 from controller.model.placement import Chassis
 from controller.model.order import natural
+from controller.model.qos import Qos
 from controller.model.routing import Route, RouteTable
 from controller.model.security import SecurityGroup, SecurityRule
 from controller.model.tenancy import Instance, Port, Subnet, Tenant, Vpc
-from controller.ovsdb import Row, atoms
+from controller.ovsdb import Row, atoms, mapping
 
 NAME = "Overclos_Northbound"
 SCHEMA = files("controller.northbound") / "overclos.ovsschema"
@@ -112,6 +113,8 @@ def to_column(name: str, kind: Any, value: Any) -> Any:
     """The OVSDB value of a field that is no reference."""
     if name.endswith("dpid"):
         return f"{value:016x}"  # OVSDB's integers have a sign, datapath ids have all 64 bits
+    if kind is Qos:
+        return ["map", [list(pair) for pair in value.said.items()]]
     if isinstance(kind, types.UnionType):
         return ["set", [] if value is None else [value]]
     if typing.get_origin(kind) is tuple:
@@ -123,6 +126,8 @@ def to_field(name: str, kind: Any, column: Any) -> Any:
     """The inverse of `to_column`; members of a set come in ascending order."""
     if name.endswith("dpid"):
         return int(column, 16)
+    if kind is Qos:
+        return Qos(**mapping(column))
     if isinstance(kind, types.UnionType):
         return next(iter(atoms(column)), None)
     if typing.get_origin(kind) is tuple:

@@ -171,6 +171,29 @@ def test_anti_spoofing_is_the_operators(the_world: World) -> None:
     assert admin.get(f"{url}/ports/red.prod.web1.eth0").json()["spoofing_allowed"] is False
 
 
+def test_limits_are_the_operators(the_world: World) -> None:
+    operator, admin = the_world.http(), the_world.http("admin")
+    url, qos = "/v1/tenants/red/vpcs/prod", {"from_port_kbps": 1000, "dscp": 26}
+    body = {"subnet": "web", "qos": qos}
+    refused = admin.put(f"{url}/instances/web1", json=body)
+    assert refused.status_code == 422 and [each["path"] for each in refused.json()["errors"]] == [["qos"]]
+    many = admin.post(f"{url}/instances/bulk", json={"items": [{"name": "new", "subnet": "web", "qos": {}}]})
+    assert many.status_code == 422 and [each["path"] for each in many.json()["errors"]] == [["items", 0, "qos"]]
+    assert operator.put(f"{url}/instances/web1", json=body).status_code == 200
+    assert admin.put(f"{url}/instances/web1", json={"subnet": "web"}).status_code == 200  # it stays as it is
+    own = admin.get("/v1/export").json()["tenants"]
+    assert own["red"]["vpcs"]["prod"]["instances"]["web1"]["qos"] == qos
+    assert admin.post("/v1/apply", json={"tenants": own}).status_code == 200
+    own["red"]["vpcs"]["prod"]["instances"]["web1"]["qos"] = {}
+    refused = admin.post("/v1/apply", json={"tenants": own})
+    where = ["tenants", "red", "vpcs", "prod", "instances", "web1", "qos"]
+    assert refused.status_code == 422 and [each["path"] for each in refused.json()["errors"]] == [where]
+    port = operator.get(f"{url}/ports/red.prod.web1.eth0").json()["qos"]
+    assert {name: value for name, value in port.items() if value is not None} == qos
+    assert operator.put(f"{url}/instances/web1", json={"subnet": "web", "qos": {}}).status_code == 200
+    assert set(operator.get(f"{url}/instances/web1").json()["qos"].values()) == {None}
+
+
 def test_refusals_are_in_the_audit_log(the_world: World) -> None:
     the_world.http("reader").delete("/v1/tenants/red/vpcs/prod")
     rows = the_world.http().get("/v1/audit", params={"limit": 1000}).json()["items"]

@@ -76,7 +76,8 @@ def test_a_meter_that_somebody_changed_is_as_it_should_be_again() -> None:
     assert talk.meters[1].rate == 99
     talk.session.inspect()
     talk.go_on()
-    assert [one.actions[0] for one in talk.session.inspection.found()] == [Meter(1, 99, 5, True)]
+    found = list(talk.session.inspection.found())
+    assert [one.actions[0] for one in found if isinstance(one, Flow)] == [Meter(1, 99, 5, True)] and len(found) == 1
     talk.connect()
     assert talk.want(flow(1, 10, 5)) == {1: Meter(1, 10, 5, True)}
 
@@ -114,3 +115,13 @@ def test_a_meter_is_the_first_instruction() -> None:
 def test_what_is_no_list_of_meters_is_refused(body: str) -> None:
     with pytest.raises(WireError):
         list(decode_meters(bytes.fromhex(body)))
+
+
+def test_a_switch_without_meters_takes_all_but_the_flows_that_need_one() -> None:
+    talk = Talk()
+    talk.switch.meterless = True
+    assert talk.want(flow(1, 10, 5), flow(2)) == {}
+    assert set(talk.switch.flows.values()) == {flow(2)} and talk.session.confirmed and talk.session.failure is None
+    assert talk.session.refused == {flow(1, 10, 5): "OFPET_METER_MOD_FAILED: OFPMMFC_OUT_OF_METERS"}
+    talk.switch.meterless = False
+    assert talk.want(flow(1, 20, 5), flow(2)).keys() == {1} and not talk.session.refused
