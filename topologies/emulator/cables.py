@@ -74,7 +74,7 @@ def _configure(end: End, batches: Mapping[str, Batch]) -> None:
 
 def _address(end: End, cidr: str, batch: Batch) -> None:
     """Where two ports are in one network, what has no source yet takes the first one."""
-    batch.address(end.index, cidr, metric=end.table or 0)
+    batch.address(end.index, cidr, metric=end.metric)
 
 
 def _routes(end: End, batch: Batch) -> None:

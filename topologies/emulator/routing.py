@@ -1,9 +1,9 @@
 """Routes, and the rules of which table what comes from an address is looked up in.
 
-The first port of an instance has its routes in the main table, as every machine with one interface. Each further one
-has a table of its own, with its network and its gateway, and a rule for its addresses: what comes in at a port is
-answered by that port. (The kernel chooses by the destination alone, so that answers would leave by the first port, from
-an address that is not that port's.) The table has the number of the device.
+Each port of an instance has its routes twice. In the main table they are for what has no address yet: the first
+port's are preferred. A table of the port's own, which has the number of its device, is for what comes from the port's
+addresses: so what came in at a port is answered by that port. (By its main table the kernel chooses by the destination
+alone, and answers would leave by another port, from an address that is not that one's.)
 """
 
 import errno
@@ -38,12 +38,14 @@ Rule = tuple[str, int]  # address, table
 @dataclass(frozen=True, slots=True)
 class Route:
     """To the network `cidr`, through `gateway`, which need not be in any network of the device (onlink), or on the link
-    itself; `source` is the address that packets without one get."""
+    itself; `source` is the address that packets without one get. Of two to one network that with the lower `metric` is
+    taken (0: the kernel's own)."""
 
     cidr: str
     gateway: str | None = None
     source: str | None = None
     table: int = MAIN
+    metric: int = 0
 
 
 def of(end: End) -> Iterator[Route]:
@@ -52,7 +54,9 @@ def of(end: End) -> Iterator[Route]:
         yield from (_connected(cidr, end.table) for cidr in end.addresses)
     for anywhere, gateway in ((ANYWHERE, end.gateway), (ANYWHERE6, end.gateway6)):
         if gateway:
-            yield Route(anywhere, gateway, table=end.table or MAIN)
+            yield Route(anywhere, gateway, metric=end.metric)
+            if end.table:
+                yield Route(anywhere, gateway, table=end.table)
 
 
 def _connected(cidr: str, table: int) -> Route:
@@ -79,7 +83,8 @@ def _route(index: int, route: Route) -> bytes:
     for name, value in (("RTA_DST", host), ("RTA_GATEWAY", route.gateway), ("RTA_PREFSRC", route.source)):
         if value is not None:
             body += attribute(_RTA[name], packed(value))
-    return body + attribute(_RTA["RTA_OIF"], number(index)) + attribute(_RTA["RTA_TABLE"], number(route.table))
+    numbers = (("RTA_OIF", index), ("RTA_TABLE", route.table), ("RTA_PRIORITY", route.metric))
+    return body + b"".join(attribute(_RTA[name], number(value)) for name, value in numbers)
 
 
 def settle_rules(ends: Iterable[End], opened: Mapping[str, Namespace]) -> None:

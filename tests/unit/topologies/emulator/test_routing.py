@@ -11,9 +11,9 @@ from topologies.emulator.parts import End
 from topologies.emulator.routing import Route
 
 FIRST = End("w1", "eth0", "oc.lab.w1", 0, 100001, "02:00:00:00:00:01", 9166, addresses=("10.1.0.2/24",),
-            gateway="10.1.0.1")  # fmt: skip
+            gateway="10.1.0.1", table=100001)  # fmt: skip
 SECOND = replace(FIRST, device="eth1", index=100002, addresses=("10.1.1.2/24", "fd00:1::2/64"), gateway="10.1.1.1",
-                 gateway6="fe80::1", table=100002)  # fmt: skip
+                 gateway6="fe80::1", table=100002, metric=100002)  # fmt: skip
 
 
 def decoded(batch: Batch, kind: type) -> list:
@@ -26,19 +26,25 @@ def decoded(batch: Batch, kind: type) -> list:
     return found
 
 
-def test_the_first_port_has_the_default_route_and_others_a_table() -> None:
-    assert list(routing.of(FIRST)) == [Route("0.0.0.0/0", "10.1.0.1")]
-    assert list(routing.of(SECOND)) == [
+def test_the_routes_of_a_port_in_the_main_table_and_in_its_own() -> None:
+    assert set(routing.of(FIRST)) == {
+        Route("10.1.0.0/24", table=100001), Route("0.0.0.0/0", "10.1.0.1", table=100001),
+        Route("0.0.0.0/0", "10.1.0.1"),
+    }  # fmt: skip
+    assert set(routing.of(SECOND)) == {
         Route("10.1.1.0/24", table=100002), Route("fd00:1::/64", table=100002),
         Route("0.0.0.0/0", "10.1.1.1", table=100002), Route("::/0", "fe80::1", table=100002),
-    ]  # fmt: skip
+        Route("0.0.0.0/0", "10.1.1.1", metric=100002), Route("::/0", "fe80::1", metric=100002),
+    }  # fmt: skip
+    assert list(routing.of(replace(FIRST, table=None))) == [Route("0.0.0.0/0", "10.1.0.1")]
 
 
 def test_messages_of_a_table() -> None:
     batch = Batch()
     for route in routing.of(SECOND):
-        routing.add(batch, SECOND.index, route)
-    routing.leave(batch, FIRST, "10.1.0.2/24")
+        if route.table != routing.MAIN:
+            routing.add(batch, SECOND.index, route)
+    routing.leave(batch, replace(FIRST, table=None), "10.1.0.2/24")
     routing.leave(batch, SECOND, "10.1.1.2/24")
     *added, removed = decoded(batch, rtmsg)
     assert [(each.get_attr("RTA_TABLE"), each.get_attr("RTA_OIF")) for each in added] == [(100002, 100002)] * 4
