@@ -5,7 +5,7 @@ from typing import Any
 from ryu.ofproto import ofproto_protocol, ofproto_v1_4, ofproto_v1_4_parser
 
 from controller.flows.action import (
-    Bits, Choose, Commit, DecTtl, Goto, Load, Move, Output, OutputBits, Spread, Track, Tunnel,
+    CONTROLLER, Bits, Choose, Commit, DecTtl, Goto, Load, Meter, Move, Output, OutputBits, Spread, Track, Tunnel,
 )  # fmt: skip
 from controller.flows.flow import Flow
 from controller.flows.match import Match
@@ -19,6 +19,7 @@ _NAMES = {name: name for name in HEADERS} | {
     "ip_dst": "ipv4_dst", "icmp_type": "icmpv4_type",
     "nd_target": "ipv6_nd_target", "nd_sll": "ipv6_nd_sll", "nd_tll": "ipv6_nd_tll",
 }  # fmt: skip
+UNNAMED = {"ct_nw_proto", "ct_tp_src", "ct_tp_dst", "ip_ttl", "nd_reserved", "nd_options_type"}  # Ryu knows none
 
 
 def ryu_flow_mod(flow: Flow, command: int = wire.ADD) -> bytes:
@@ -33,6 +34,11 @@ def ryu_flow_mod(flow: Flow, command: int = wire.ADD) -> bytes:
     message.set_xid(0)
     message.serialize()
     return bytes(message.buf)
+
+
+def is_known(flow: Flow) -> bool:
+    """Whether Ryu has a name for everything that the flow matches."""
+    return all(name not in UNNAMED for name, _, _ in flow.match)
 
 
 def _match(match: Match) -> Any:
@@ -53,8 +59,11 @@ def _match(match: Match) -> Any:
 
 def _instructions(actions: tuple[Any, ...]) -> list[Any]:
     parser = ofproto_v1_4_parser
-    applied = [_action(single) for action in actions if not isinstance(action, Goto) for single in _singles(action)]
+    inner = (action for action in actions if not isinstance(action, (Meter, Goto)))
+    applied = [_action(single) for action in inner for single in _singles(action)]
     instructions = [parser.OFPInstructionActions(ofproto_v1_4.OFPIT_APPLY_ACTIONS, applied)] if applied else []
+    meters = [action.number for action in actions if isinstance(action, Meter)]
+    instructions = [*(parser.OFPInstructionMeter(number) for number in meters), *instructions]
     gotos = [action.table for action in actions if isinstance(action, Goto)]
     return instructions + [parser.OFPInstructionGotoTable(table) for table in gotos]
 
@@ -69,7 +78,7 @@ def _action(action: Any) -> Any:
     parser = ofproto_v1_4_parser
     match action:
         case Output(port):
-            return parser.OFPActionOutput(port, max_len=0)
+            return parser.OFPActionOutput(port, max_len=0xFFFF if port == CONTROLLER else 0)
         case DecTtl():
             return parser.OFPActionDecNwTtl()
         case Track(zone, table):

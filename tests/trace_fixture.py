@@ -1,12 +1,28 @@
 """ofproto/trace of a private Open vSwitch, in the terms of `evaluate`."""
 
 import re
+from collections.abc import Collection
+from pathlib import Path
 
+from controller.flows.action import Meter
 from controller.flows.evaluate import Outcome
-from controller.flows.text import term_text
+from controller.flows.flow import Flow
+from controller.flows.text import flows_text, term_text
+from controller.southbound.named import Named
 from ovs_fixture import PrivateOvs
 
 HIT = re.compile(r"^ *(\d+)\. .*priority (\d+)(?:, cookie (0x[0-9a-f]+))?$")
+
+
+def install(ovs: PrivateOvs, bridge: str, flows: Collection[Flow]) -> None:
+    """The flows, and the meters that they name."""
+    for meter in Named(flows).all():
+        if isinstance(meter, Meter):
+            unit, band = "pktps" if meter.packets else "kbps", f"type=drop,rate={meter.rate},burst_size={meter.burst}"
+            ovs.ofctl("add-meter", bridge, f"meter={meter.number},{unit},burst,band={band}")
+    file = Path(ovs.directory) / "flows.txt"
+    file.write_text(flows_text(flows))
+    ovs.ofctl("--bundle add-flows", bridge, str(file))
 
 
 def trace(ovs: PrivateOvs, bridge: str, packet: dict[str, int], *options: str) -> str:
@@ -30,5 +46,5 @@ def matched(text: str) -> list[tuple[int, int, int]]:
 
 def outputs(text: str) -> int:
     """How many packets left, in the words of a trace."""
-    found = len(re.findall(r"^ +(?:output:|IN_PORT|LOCAL)", text, re.MULTILINE))
+    found = len(re.findall(r"^ +(?:output:|IN_PORT|LOCAL|CONTROLLER)", text, re.MULTILINE))
     return found - text.count("skipping output to input port")
