@@ -2,6 +2,7 @@
 chassis that have members of the subnet, once to each, and to nobody else. On a fabric of 1500 bytes."""
 
 import errno
+import re
 import sys
 import time
 from collections import Counter
@@ -147,6 +148,22 @@ def test_roce_frames_of_the_mtu_arrive_intact_and_one_byte_more_does_not(lab: La
     with pytest.raises(OSError) as refused:
         ears.send(A, roce_frame(lab, A, B, MTU + 1, version))
     assert refused.value.errno == errno.EMSGSIZE
+
+
+@pytest.mark.parametrize(
+    ("target", "told"), [("10.1.1.10", r"From 10.1.0.1 .*mtu ?= ?1450"), ("fd00:2::b", r"From fd00:1::1 .*mtu=1450")],
+)  # fmt: skip
+def test_who_sends_more_through_a_gateway_is_told_how_much_goes(lab: Lab, target: str, told: str) -> None:
+    """And heeds it from then on."""
+    headers, own = (48, "fd00:1::a") if ":" in target else (28, "10.1.0.10")
+    command_output(lab, A, ["ip", "link", "set", "eth0", "mtu", "9000"])
+    try:
+        assert re.search(told, ping(lab, A, target, "-M", "do", "-s", str(MTU + 1 - headers), status=1))
+        ping(lab, A, target, "-M", "do", "-s", str(MTU - headers))
+        assert f"mtu {MTU}" in command_output(lab, A, ["ip", "route", "get", target, "from", own])
+        ping(lab, A, target, "-s", "4000", "-c", "3")  # in fragments that are small enough
+    finally:
+        command_output(lab, A, ["ip", "link", "set", "eth0", "mtu", str(MTU)])
 
 
 def test_who_makes_its_device_larger_reaches_nobody_with_more(lab: Lab, ears: Ears) -> None:
