@@ -1,12 +1,24 @@
 """ofproto/trace of a private Open vSwitch, in the terms of `evaluate`."""
 
 import re
+from collections.abc import Sequence
 
 from controller.flows.evaluate import Outcome
-from controller.flows.text import term_text
+from controller.flows.flow import Flow
+from controller.flows.text import flows_text, meter_text, term_text
+from controller.southbound.meters import meters_of
 from ovs_fixture import PrivateOvs
 
 HIT = re.compile(r"^ *(\d+)\. .*priority (\d+)(?:, cookie (0x[0-9a-f]+))?$")
+
+
+def add_flows(ovs: PrivateOvs, bridge: str, flows: Sequence[Flow]) -> None:
+    """All at once, after the meters that they need."""
+    for meter in {meter for flow in flows for meter in meters_of(flow)}:
+        ovs.ofctl("add-meter", bridge, meter_text(meter))
+    file = ovs.directory / f"{bridge}.flows"
+    file.write_text(flows_text(flows))
+    ovs.ofctl("--bundle add-flows", bridge, str(file))
 
 
 def trace(ovs: PrivateOvs, bridge: str, packet: dict[str, int], *options: str) -> str:
@@ -30,5 +42,5 @@ def matched(text: str) -> list[tuple[int, int, int]]:
 
 def outputs(text: str) -> int:
     """How many packets left, in the words of a trace."""
-    found = len(re.findall(r"^ +(?:output:|IN_PORT|LOCAL)", text, re.MULTILINE))
+    found = len(re.findall(r"^ +(?:output:|IN_PORT|LOCAL|CONTROLLER)", text, re.MULTILINE))
     return found - text.count("skipping output to input port")

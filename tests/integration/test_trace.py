@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -14,16 +13,15 @@ from controller.flows.action import Choose
 from controller.flows.evaluate import Switch
 from controller.flows.flow import Flow
 from controller.flows.match import match
-from controller.flows.text import flows_text
 from controller.model.addresses import GATEWAY_MAC
 from controller.model.ipv6 import GATEWAY_LINK_LOCAL, link_local
 from ovs_fixture import Namespace, PrivateOvs
-from trace_fixture import hits, matched, outputs, trace
-from worlds import CHASSIS, FABRIC, dual_stack, plug_all, snapshot, two_tenants, with_acl, with_routes
+from trace_fixture import add_flows, hits, matched, outputs, trace
+from worlds import CHASSIS, FABRIC, dual_stack, plug_all, snapshot, two_tenants, with_acl, with_limits, with_routes
 
 pytestmark = pytest.mark.root
 
-INTENT = with_acl(dual_stack(with_routes(two_tenants()), {"red.prod.net0", "blue.prod.net0"}))
+INTENT = with_limits(with_acl(dual_stack(with_routes(two_tenants()), {"red.prod.net0", "blue.prod.net0"})))
 WORLD, SEEN = snapshot(INTENT), plug_all(INTENT)
 TABLES = program.compile(WORLD, SEEN).flows
 FLOWS = {dpid: list(table.flows.values()) for dpid, table in TABLES.items()}
@@ -37,9 +35,7 @@ def ovs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PrivateOvs]:
     switch = PrivateOvs(namespace, tmp_path_factory.mktemp("ovs"))
     for name, dpid in (("overlay", OVERLAY), ("underlay", UNDERLAY)):
         switch.add_bridge(name, dpid, ports=4, controller="ptcp:0:127.0.0.1")
-        file = Path(switch.directory) / "flows.txt"
-        file.write_text(flows_text(FLOWS[dpid]))
-        switch.ofctl("--bundle add-flows", name, str(file))
+        add_flows(switch, name, FLOWS[dpid])
     yield switch
     switch.close()
     namespace.close()
@@ -133,10 +129,8 @@ def test_both_directions_of_a_connection_choose_the_same_next_hop(ovs: PrivateOv
     near, far = (int.from_bytes(bytes(map(int, text.split(".")))) for text in ("10.1.0.10", "10.9.1.1"))
     common = {"in_port": 1, "eth_type": 0x0800, "ip_proto": 6}
     chosen = set()
-    file = Path(ovs.directory) / "probe.txt"
     ovs.add_bridge("chooser", 0x77, ports=2, controller="ptcp:0:127.0.0.1")
-    file.write_text(flows_text([Flow(0, 1, match(eth_type=0x0800), table.actions[:1])]))
-    ovs.ofctl("--bundle add-flows", "chooser", str(file))
+    add_flows(ovs, "chooser", [Flow(0, 1, match(eth_type=0x0800), table.actions[:1])])
     for port in range(2000, 2064):
         ways = []
         for source, target, ports in ((near, far, (port, 443)), (far, near, (443, port))):

@@ -5,7 +5,6 @@ and directions; protocols and ports are tried with real packets (tests/isolation
 """
 
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -15,12 +14,12 @@ from controller.compiler import program
 from controller.compiler.address import ipv6
 from controller.flows.connections import Connections
 from controller.flows.evaluate import Switch
-from controller.flows.text import flows_text, states_text
+from controller.flows.text import states_text
 from controller.model.addresses import GATEWAY_MAC
 from controller.model.allocate import allocate
 from controller.model.tenancy import Port
 from ovs_fixture import Namespace, PrivateOvs
-from trace_fixture import hits, matched, outputs, trace
+from trace_fixture import add_flows, hits, matched, outputs, trace
 from worlds import CHASSIS, plug_all, snapshot
 
 pytestmark = pytest.mark.root
@@ -74,9 +73,7 @@ def ovs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PrivateOvs]:
     namespace = Namespace()
     switch = PrivateOvs(namespace, tmp_path_factory.mktemp("ovs"))
     switch.add_bridge("overlay", OVERLAY, ports=4, controller="ptcp:0:127.0.0.1")
-    file = Path(switch.directory) / "flows.txt"
-    file.write_text(flows_text(FLOWS))
-    switch.ofctl("--bundle add-flows", "overlay", str(file))
+    add_flows(switch, "overlay", FLOWS)
     yield switch
     switch.close()
     namespace.close()
