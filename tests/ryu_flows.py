@@ -5,7 +5,7 @@ from typing import Any
 from ryu.ofproto import ofproto_protocol, ofproto_v1_4, ofproto_v1_4_parser
 
 from controller.flows.action import (
-    Bits, Choose, Commit, DecTtl, Goto, Load, Move, Output, OutputBits, Spread, Track, Tunnel,
+    CONTROLLER, Bits, Choose, Commit, DecTtl, Goto, Load, Meter, Move, Output, OutputBits, Spread, Track, Tunnel,
 )  # fmt: skip
 from controller.flows.flow import Flow
 from controller.flows.match import Match
@@ -14,6 +14,8 @@ from controller.southbound import wire
 
 _DATAPATH = ofproto_protocol.ProtocolDesc(ofproto_v1_4.OFP_VERSION)
 _RANK = {name: rank for rank, name in enumerate(HEADERS)}
+# What Ryu 4.34 has no name for; a real switch judges those (test_southbound).
+STRANGE = {"ct_nw_proto", "ct_tp_src", "ct_tp_dst", "ip_ttl", "nd_reserved", "nd_options_type"}
 _NAMES = {name: name for name in HEADERS} | {
     "tun_id": "tunnel_id", "tun_src": "tun_ipv4_src", "tun_dst": "tun_ipv4_dst", "ip_src": "ipv4_src",
     "ip_dst": "ipv4_dst", "icmp_type": "icmpv4_type",
@@ -53,10 +55,12 @@ def _match(match: Match) -> Any:
 
 def _instructions(actions: tuple[Any, ...]) -> list[Any]:
     parser = ofproto_v1_4_parser
-    applied = [_action(single) for action in actions if not isinstance(action, Goto) for single in _singles(action)]
-    instructions = [parser.OFPInstructionActions(ofproto_v1_4.OFPIT_APPLY_ACTIONS, applied)] if applied else []
-    gotos = [action.table for action in actions if isinstance(action, Goto)]
-    return instructions + [parser.OFPInstructionGotoTable(table) for table in gotos]
+    meters = [parser.OFPInstructionMeter(action.number) for action in actions if isinstance(action, Meter)]
+    gotos = [parser.OFPInstructionGotoTable(action.table) for action in actions if isinstance(action, Goto)]
+    others = (action for action in actions if not isinstance(action, (Meter, Goto)))
+    applied = [_action(single) for action in others for single in _singles(action)]
+    applies = [parser.OFPInstructionActions(ofproto_v1_4.OFPIT_APPLY_ACTIONS, applied)] if applied else []
+    return meters + applies + gotos
 
 
 def _singles(action: Any) -> list[Any]:
@@ -69,7 +73,7 @@ def _action(action: Any) -> Any:
     parser = ofproto_v1_4_parser
     match action:
         case Output(port):
-            return parser.OFPActionOutput(port, max_len=0)
+            return parser.OFPActionOutput(port, max_len=0xFFFF if port == CONTROLLER else 0)
         case DecTtl():
             return parser.OFPActionDecNwTtl()
         case Track(zone, table):
