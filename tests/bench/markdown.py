@@ -23,8 +23,8 @@ _ENCODING = {
 _DATAPLANE = {"way": "", "tcp": "TCP, bit/s", "packets": "64-byte UDP, packets/s", "connections": "new connections/s"}
 _LIMITS = {"way": "", "kbps": "limit, kbit/s", "tcp_part": "TCP", "udp_part": "UDP"}
 _EXACT = {
-    "way", "kbps", "ports", "flows", "cold_flow_mods", "ours_over_ryu", "ours_over_ofctl", "ours_s", "ofctl_s", "tcp_part",
-    "udp_part",
+    "way", "kbps", "ports", "flows", "cold_flow_mods", "ours_over_ryu", "ours_over_ofctl", "ours_s", "ofctl_s",
+    "tcp_part", "udp_part",
 }  # fmt: skip
 
 
