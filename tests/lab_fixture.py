@@ -9,10 +9,11 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from controller.compiler import program
+from controller.flows.action import Meter
 from controller.flows.text import flows_text
 from controller.model.placement import Observed
 from controller.model.snapshot import Snapshot
-from controller.southbound.meters import meters_of
+from controller.southbound.named import Named
 from scripts.overclos import checking, lifecycle
 from scripts.overclos.changing import plugged
 from scripts.overclos.progress import Progress
@@ -107,5 +108,5 @@ def assert_as_compiled(lab: Lab, seen: Observed | None = None, expected: Snapsho
         file = lab.directory / "expected.flows"
         file.write_text(flows_text(table.flows.values()))
         ofctl(lab, dpid, "diff-flows", str(file))
-        named = {meter.number for flow in table.flows.values() for meter in meters_of(flow)}
+        named = {name.number for name in Named(table.flows.values()).all() if isinstance(name, Meter)}
         assert set(map(int, re.findall(r"meter=(\d+)", ofctl(lab, dpid, "dump-meters")))) == named

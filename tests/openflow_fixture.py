@@ -6,10 +6,12 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from itertools import count
 
+from controller.flows.action import Meter
 from controller.flows.flow import Flow, FlowKey
 from controller.southbound import messages, meters, oxm, wire
 from controller.southbound.connection import Answer, Connected
 from controller.southbound.fleet import Fleet
+from controller.southbound.named import names_of
 from controller.southbound.reconciler import Counters, Session
 
 _FLOW_MOD = struct.Struct("!BBHIQQBBHHHIIIHH")
@@ -92,7 +94,7 @@ class FakeSwitch:
 
 
 def _numbers(flow: Flow) -> set[int]:
-    return {meter.number for meter in meters.meters_of(flow)}
+    return {name.number for name in names_of(flow) if isinstance(name, Meter)}
 
 
 def stats_reply(flows: Iterable[Flow | wire.Foreign], xid: int, parts: int = 2) -> Iterator[bytes]:

@@ -14,13 +14,12 @@ from controller.southbound import wire
 
 _DATAPATH = ofproto_protocol.ProtocolDesc(ofproto_v1_4.OFP_VERSION)
 _RANK = {name: rank for rank, name in enumerate(HEADERS)}
-# What Ryu 4.34 has no name for; a real switch judges those (test_southbound).
-STRANGE = {"ct_nw_proto", "ct_tp_src", "ct_tp_dst", "ip_ttl", "nd_reserved", "nd_options_type"}
 _NAMES = {name: name for name in HEADERS} | {
     "tun_id": "tunnel_id", "tun_src": "tun_ipv4_src", "tun_dst": "tun_ipv4_dst", "ip_src": "ipv4_src",
     "ip_dst": "ipv4_dst", "icmp_type": "icmpv4_type",
     "nd_target": "ipv6_nd_target", "nd_sll": "ipv6_nd_sll", "nd_tll": "ipv6_nd_tll",
 }  # fmt: skip
+UNNAMED = {"ct_nw_proto", "ct_tp_src", "ct_tp_dst", "ip_ttl", "nd_reserved", "nd_options_type"}  # Ryu knows none
 
 
 def ryu_flow_mod(flow: Flow, command: int = wire.ADD) -> bytes:
@@ -35,6 +34,11 @@ def ryu_flow_mod(flow: Flow, command: int = wire.ADD) -> bytes:
     message.set_xid(0)
     message.serialize()
     return bytes(message.buf)
+
+
+def is_known(flow: Flow) -> bool:
+    """Whether Ryu has a name for everything that the flow matches."""
+    return all(name not in UNNAMED for name, _, _ in flow.match)
 
 
 def _match(match: Match) -> Any:
@@ -55,12 +59,13 @@ def _match(match: Match) -> Any:
 
 def _instructions(actions: tuple[Any, ...]) -> list[Any]:
     parser = ofproto_v1_4_parser
-    meters = [parser.OFPInstructionMeter(action.number) for action in actions if isinstance(action, Meter)]
-    gotos = [parser.OFPInstructionGotoTable(action.table) for action in actions if isinstance(action, Goto)]
-    others = (action for action in actions if not isinstance(action, (Meter, Goto)))
-    applied = [_action(single) for action in others for single in _singles(action)]
-    applies = [parser.OFPInstructionActions(ofproto_v1_4.OFPIT_APPLY_ACTIONS, applied)] if applied else []
-    return meters + applies + gotos
+    inner = (action for action in actions if not isinstance(action, (Meter, Goto)))
+    applied = [_action(single) for action in inner for single in _singles(action)]
+    instructions = [parser.OFPInstructionActions(ofproto_v1_4.OFPIT_APPLY_ACTIONS, applied)] if applied else []
+    meters = [action.number for action in actions if isinstance(action, Meter)]
+    instructions = [*(parser.OFPInstructionMeter(number) for number in meters), *instructions]
+    gotos = [action.table for action in actions if isinstance(action, Goto)]
+    return instructions + [parser.OFPInstructionGotoTable(table) for table in gotos]
 
 
 def _singles(action: Any) -> list[Any]:

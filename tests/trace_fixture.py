@@ -1,22 +1,26 @@
 """ofproto/trace of a private Open vSwitch, in the terms of `evaluate`."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection
+from pathlib import Path
 
+from controller.flows.action import Meter
 from controller.flows.evaluate import Outcome
 from controller.flows.flow import Flow
-from controller.flows.text import flows_text, meter_text, term_text
-from controller.southbound.meters import meters_of
+from controller.flows.text import flows_text, term_text
+from controller.southbound.named import Named
 from ovs_fixture import PrivateOvs
 
 HIT = re.compile(r"^ *(\d+)\. .*priority (\d+)(?:, cookie (0x[0-9a-f]+))?$")
 
 
-def add_flows(ovs: PrivateOvs, bridge: str, flows: Sequence[Flow]) -> None:
-    """All at once, after the meters that they need."""
-    for meter in {meter for flow in flows for meter in meters_of(flow)}:
-        ovs.ofctl("add-meter", bridge, meter_text(meter))
-    file = ovs.directory / f"{bridge}.flows"
+def install(ovs: PrivateOvs, bridge: str, flows: Collection[Flow]) -> None:
+    """The flows, and the meters that they name."""
+    for meter in Named(flows).all():
+        if isinstance(meter, Meter):
+            unit, band = "pktps" if meter.packets else "kbps", f"type=drop,rate={meter.rate},burst_size={meter.burst}"
+            ovs.ofctl("add-meter", bridge, f"meter={meter.number},{unit},burst,band={band}")
+    file = Path(ovs.directory) / "flows.txt"
     file.write_text(flows_text(flows))
     ovs.ofctl("--bundle add-flows", bridge, str(file))
 

@@ -47,7 +47,7 @@ class Connection:
         kind = message[1]
         if kind not in _ANSWERS or not self.session.owns(xid):
             return False
-        if kind != messages.BUNDLE_CONTROL or not messages.is_opened(message):
+        if kind != messages.BUNDLE_CONTROL:  # of a bundle only errors matter, and that there are no more of them
             self._inbox.put(Answer(self, message))
         return True
 

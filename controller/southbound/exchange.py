@@ -11,10 +11,9 @@ from typing import NamedTuple
 from controller.flows.action import Meter
 from controller.flows.flow import Flow
 from controller.southbound import messages
-from controller.southbound.meters import decode_meters, made, refused_number, unmade, users_of
-from controller.southbound.named import Turnover
+from controller.southbound.meters import decode_meters, refused_number, users_of
+from controller.southbound.sides import Sides
 from controller.southbound.wire import DELETE_STRICT, Foreign, decode_flow_stats, delete_foreign, flow_mod
-from controller.southbound.zones import flushes
 
 TakeXids = Callable[[int], int]  # reserves that many consecutive transaction ids, returns the first
 _CHUNK = 1000  # flow-mods encoded between two chances for others to run
@@ -69,12 +68,16 @@ class Exchange(ABC):
         due, self._due = self._due, iter(())
         return due
 
-    @abstractmethod
     def receive(self, message: bytes) -> None:
-        """Takes an answer whose transaction id the exchange owns. Raises WireError on bytes that are no message."""
+        """Takes an answer, if the exchange owns its transaction id. Raises WireError on bytes that are no message."""
+        kind, _, xid = messages.header(message)
+        step = xid - self._first & messages.MAX_XID
+        if step < self._size:
+            self._hear(kind, step, message)
 
-    def _step(self, xid: int) -> int:
-        return xid - self._first & messages.MAX_XID
+    @abstractmethod
+    def _hear(self, kind: int, step: int, message: bytes) -> None:
+        """Takes an answer of a kind to the message with that place among the exchange's transaction ids."""
 
     def _xid(self, step: int) -> int:
         return messages.xid_after(self._first, step)
@@ -91,12 +94,11 @@ class Reading(Exchange):
         requests = messages.meter_config_request(self._first), messages.flow_stats_request(self._xid(1))
         self._due = iter((b"".join(requests),))
 
-    def receive(self, message: bytes) -> None:
-        kind, _, xid = messages.header(message)
+    def _hear(self, kind: int, step: int, message: bytes) -> None:
         if kind == messages.ERROR:
             self._fail(message)
         elif kind == messages.MULTIPART_REPLY:
-            of_flows = self._step(xid) == 1
+            of_flows = step == 1
             self._take(message[messages.MULTIPART_HEADER :], of_flows)
             self.done = of_flows and not messages.more_follows(message)
 
@@ -123,27 +125,6 @@ class FlowReading(Reading):
                 self.foreign.append(flow)
             else:
                 self.flows.add(flow)
-
-
-class Sides(NamedTuple):
-    """What surrounds a change of flows: the zones and meters that it is the first to name, or the last. `strays` are
-    numbers of meters that no flow names, and that are to go."""
-
-    zones: Turnover[int] = Turnover()
-    meters: Turnover[Meter] = Turnover()
-    strays: frozenset[int] = frozenset()
-
-    def first(self, xid: int) -> bytes:
-        """Before the switch hears of the flows."""
-        return made(self.meters, self.strays, xid)
-
-    def before(self, xid: int) -> bytes:
-        """Right before they come into force."""
-        return flushes(self.zones.begun, xid)
-
-    def after(self, xid: int) -> bytes:
-        """When they are in force."""
-        return flushes(self.zones.ended, xid) + unmade(self.meters, self.strays, xid)
 
 
 class Bundle(Exchange):
@@ -174,38 +155,37 @@ class Bundle(Exchange):
         sent = _sent(take_xids, adds, removals, sides) if at_once else None
         super().__init__((lambda _: sent.first) if sent else take_xids, _XIDS + self.size)
         self._due = iter((sent.data,)) if sent else self._opening()
-        self._kept = False
         self.refused: dict[Flow, str] = {}
 
     @property
     def committed(self) -> bool:
         """Whether all of it is in force, and what was to be emptied is empty."""
-        return self._kept and not self.refused and self.error is None
+        return self.done and self._is_well
+
+    @property
+    def _is_well(self) -> bool:
+        return not self.refused and self.error is None
 
     def _opening(self) -> Iterator[bytes]:
         yield from _additions(self._first, self.adds, self.removals, self.sides)
         yield messages.barrier(self._xid(self._added))
 
     def _closing(self) -> Iterator[bytes]:
-        keep = not self.refused and self.error is None
-        yield _end(self._first, self.size, self.sides, keep)
+        yield _end(self._first, self.size, self.sides, self._is_well)
 
     def _emptying(self) -> Iterator[bytes]:
         yield self.sides.after(self._xid(self._emptied - 1)) + messages.barrier(self._xid(self._emptied))
 
-    def receive(self, message: bytes) -> None:
-        kind, _, xid = messages.header(message)
-        step = self._step(xid)
+    def _hear(self, kind: int, step: int, message: bytes) -> None:
+        """Errors come before the barrier's reply; where there are none, all was done."""
         if kind == messages.ERROR:
             self._refuse(step, message)
         elif kind == messages.BARRIER_REPLY and step == self._added:
             self._due = self._closing()
-        elif kind == messages.BARRIER_REPLY and step == self._ended and self.committed and self.sides.after(0):
+        elif kind == messages.BARRIER_REPLY and step == self._ended and self._is_well and self.sides.after(0):
             self._due = self._emptying()
         elif kind == messages.BARRIER_REPLY and step in (self._ended, self._emptied):
             self.done = True
-        elif kind == messages.BUNDLE_CONTROL and step == self._added + 1:
-            self._kept = True
 
     def _refuse(self, step: int, message: bytes) -> None:
         place, text = step - 1, messages.switch_error(message).text
@@ -263,13 +243,12 @@ class TableNaming(Exchange):
         self._parts: list[bytes] = []
         self._due = iter((messages.table_features_request(self._first),))
 
-    def receive(self, message: bytes) -> None:
-        kind, _, xid = messages.header(message)
+    def _hear(self, kind: int, step: int, message: bytes) -> None:
         if kind == messages.ERROR:
             self._fail(message)
         elif kind == messages.BARRIER_REPLY:
             self.done = True
-        elif kind == messages.MULTIPART_REPLY and self._step(xid) == 0:
+        elif kind == messages.MULTIPART_REPLY and step == 0:
             self._parts.append(message)
             if not messages.more_follows(message):
                 self._rename()

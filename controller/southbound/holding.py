@@ -2,13 +2,11 @@
 
 from collections.abc import Collection, Iterable, Set
 
+from controller.flows.action import Meter
 from controller.flows.flow import Flow, FlowKey
 from controller.flows.table import Delta, FlowTable
-from controller.southbound.exchange import Sides
-from controller.southbound.meters import meters_of
-from controller.southbound.named import Named
+from controller.southbound.named import Named, Turnover
 from controller.southbound.wire import Foreign
-from controller.southbound.zones import zones_of
 
 
 class Holding:
@@ -16,13 +14,13 @@ class Holding:
     do. Neither: it has to be read.
 
     flows:   by key, if spelled out. foreign: what is there too and cannot be ours.
-    zones, meters: those that the flows name. strays: numbers of meters that none names.
+    named:   what the flows name. strays: numbers of meters that none names.
     """
 
     def __init__(self) -> None:
         self.flows: dict[FlowKey, Flow] | None = None
         self.foreign: tuple[Foreign, ...] = ()
-        self.zones, self.meters = Named(zones_of), Named(meters_of)
+        self.named = Named()
         self.strays: frozenset[int] = frozenset()
         self._state: tuple[FlowTable, int] | None = None
 
@@ -45,20 +43,15 @@ class Holding:
             return None
         return table.since(self._state[1])
 
-    def sides(self, delta: Delta) -> Sides:
-        """What surrounds a change of the flows."""
-        return Sides(self.zones.turnover(*delta), self.meters.turnover(*delta), self.strays)
-
     def read(self, flows: Collection[Flow], foreign: Iterable[Foreign], meters: Iterable[int]) -> None:
         self.flows, self.foreign, self._state = {flow.key: flow for flow in flows}, tuple(foreign), None
-        self.zones, self.meters = Named(zones_of, flows), Named(meters_of, flows)
-        self.strays = frozenset(meters) - {meter.number for meter in self.meters.all()}
+        self.named = Named(flows)
+        self.strays = frozenset(meters) - {name.number for name in self.named.all() if isinstance(name, Meter)}
 
-    def take(self, adds: Collection[Flow], removals: Collection[Flow | Foreign]) -> None:
+    def take(self, adds: Collection[Flow], removals: Collection[Flow | Foreign], turnover: Turnover) -> None:
         """The switch confirmed these; nothing foreign is left."""
         self.foreign, self.strays = (), frozenset()
-        self.zones.take(adds, removals)
-        self.meters.take(adds, removals)
+        self.named.take(turnover)
         if self.flows is not None:
             for flow in removals:
                 if isinstance(flow, Flow):

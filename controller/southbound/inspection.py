@@ -6,7 +6,8 @@ from controller.flows.action import Meter
 from controller.flows.flow import Flow, FlowKey
 from controller.flows.table import FlowTable
 from controller.southbound.exchange import Reading, TakeXids
-from controller.southbound.meters import decode_meters, meters_of
+from controller.southbound.meters import decode_meters
+from controller.southbound.named import names_of
 from controller.southbound.wire import Foreign, decode_flow_stats
 
 
@@ -35,6 +36,6 @@ class Inspection(Reading):
         for part in self._parts[True]:
             for flow in decode_flow_stats(part, meters):
                 if isinstance(flow, Flow):
-                    unused -= meters_of(flow)
+                    unused -= names_of(flow)
                 yield flow
         yield from unused

@@ -24,7 +24,6 @@ _ZONE = struct.Struct("!BBHIII6xH")
 _FLUSH_ZONE = 29  # subtype of Nicira's
 _FLOW_STATS, _METER_CONFIG, _TABLE_FEATURES, _MORE = 1, 10, 12, 1
 _OPEN, _COMMIT, _DISCARD = 0, 4, 6
-_OPENED = b"\0\1"  # type of a reply
 _ATOMIC_AND_ORDERED = 1 | 2
 _NAME_AT, _NAME_SIZE = 8, 32  # of an ofp_table_features entry
 MAX_XID = 0xFFFFFFFF
@@ -110,11 +109,6 @@ def commit_bundle(bundle: int, xid: int) -> bytes:
 
 def discard_bundle(bundle: int, xid: int) -> bytes:
     return _control(bundle, xid, _DISCARD)
-
-
-def is_opened(message: bytes) -> bool:
-    """Whether a bundle-control message says that a bundle is open, which nobody waits for: an error would be told."""
-    return message[12:14] == _OPENED
 
 
 def _control(bundle: int, xid: int, kind: int) -> bytes:

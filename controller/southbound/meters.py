@@ -1,46 +1,24 @@
-"""Meters on the OpenFlow 1.4 wire (7.3.4.4, 7.3.5.10): made before the first flow that names them, gone after the last.
+"""Meters on the OpenFlow 1.4 wire (7.3.4.4, 7.3.5.10).
 
 The action `Meter` says all of a meter, so flows are compared with what a switch holds, meters and all.
 """
 
 import struct
 from collections.abc import Iterable, Iterator
-from operator import attrgetter
 
 from controller.flows.action import Meter
 from controller.flows.flow import Flow
-from controller.southbound.named import Turnover
 from controller.southbound.oxm import WireError
 from controller.southbound.wire import VERSION
 
 METER_MOD = 29
-_ADD, _MODIFY, _DELETE = range(3)
+ADD, MODIFY, _DELETE = range(3)
 _KBPS, _PACKETS, _BURST = 1, 2, 4  # flags
 _DROP = 1  # type of band
 _ERROR = 12  # bytes of an error message before what it quotes
 _MOD = struct.Struct("!BBHIHHI")
 _BAND = struct.Struct("!HHII4x")
 _CONFIG = struct.Struct("!HHI")
-_NONE: frozenset[Meter] = frozenset()
-
-
-def meters_of(flow: Flow) -> frozenset[Meter]:
-    """The meter that a flow names; it comes first."""
-    first = flow.actions[0] if flow.actions else None
-    return frozenset((first,)) if isinstance(first, Meter) else _NONE
-
-
-def made(turnover: Turnover[Meter], strays: Iterable[int], xid: int) -> bytes:
-    """Makes the meters that begin to be named, of those that are there already what they are to be."""
-    there = {meter.number for meter in turnover.ended}.union(strays)
-    begun = sorted(turnover.begun, key=attrgetter("number"))
-    return b"".join([_mod(_MODIFY if meter.number in there else _ADD, meter, xid) for meter in begun])
-
-
-def unmade(turnover: Turnover[Meter], strays: Iterable[int], xid: int) -> bytes:
-    """Removes the meters that nothing names any more."""
-    gone = {meter.number for meter in turnover.ended}.union(strays) - {meter.number for meter in turnover.begun}
-    return b"".join([_MOD.pack(VERSION, METER_MOD, _MOD.size, xid, _DELETE, 0, number) for number in sorted(gone)])
 
 
 def refused_number(error: bytes) -> int | None:
@@ -50,13 +28,19 @@ def refused_number(error: bytes) -> int | None:
 
 
 def users_of(number: int | None, flows: Iterable[Flow]) -> list[Flow]:
-    return [flow for flow in flows if any(meter.number == number for meter in meters_of(flow))]
+    return [flow for flow in flows if any(isinstance(one, Meter) and one.number == number for one in flow.actions[:1])]
 
 
-def _mod(command: int, meter: Meter, xid: int) -> bytes:
+def meter_mod(command: int, meter: Meter, xid: int) -> bytes:
+    """Makes a meter, or makes another of the one with its number."""
     flags = _BURST | (_PACKETS if meter.packets else _KBPS)
     band = _BAND.pack(_DROP, _BAND.size, meter.rate, meter.burst)
     return _MOD.pack(VERSION, METER_MOD, _MOD.size + len(band), xid, command, flags, meter.number) + band
+
+
+def remove_meter(number: int, xid: int) -> bytes:
+    """Open vSwitch removes the flows that name it, too."""
+    return _MOD.pack(VERSION, METER_MOD, _MOD.size, xid, _DELETE, 0, number)
 
 
 def decode_meters(body: bytes) -> Iterator[Meter]:

@@ -4,57 +4,72 @@ Whose a zone or a meter is, the flows of a switch alone say. So nothing has to b
 controller finds on a switch after a restart counts as what it has sent itself.
 """
 
-from collections.abc import Callable, Iterable
-from typing import Generic, NamedTuple, TypeVar
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
+from typing import NamedTuple
 
+from controller.flows.action import Load, Meter
 from controller.flows.flow import Flow, FlowKey
+from controller.flows.language import bits
+from controller.pipeline.fields import ZONE
 
-T = TypeVar("T")
-NamesOf = Callable[[Flow], frozenset[T]]
-
-
-class Turnover(NamedTuple, Generic[T]):
-    """What a change of flows is the first to name, and what nothing names after it."""
-
-    begun: frozenset[T] = frozenset()
-    ended: frozenset[T] = frozenset()
+Name = int | Meter  # a zone by its number, or a meter
+Names = frozenset[Name]
+NO_NAMES: Names = frozenset()
+_ZONE = bits(ZONE.name)
 
 
-class Named(Generic[T]):
+def names_of(flow: Flow) -> Names:
+    """What a flow names."""
+    found: list[Name] = []
+    for action in flow.actions:
+        if type(action) is Load and action.bits == _ZONE:
+            found.append(action.value)
+        elif type(action) is Meter:
+            found.append(action)
+    return frozenset(found) if found else NO_NAMES
+
+
+class Turnover(NamedTuple):
+    """What a change of flows is the first to name, and what nothing names after it. `names`: of the flows that change
+    what they name."""
+
+    begun: Names = NO_NAMES
+    ended: Names = NO_NAMES
+    names: Mapping[FlowKey, Names] = MappingProxyType({})
+
+
+NO_TURNOVER = Turnover()
+
+
+class Named:
     """What the flows of one switch name."""
 
-    def __init__(self, names_of: NamesOf[T], flows: Iterable[Flow] = ()) -> None:
-        self._names_of = names_of
-        self._named = {flow.key: names for flow in flows if (names := names_of(flow))}
+    def __init__(self, flows: Iterable[Flow] = ()) -> None:
+        self._names = {flow.key: names for flow in flows if (names := names_of(flow))}
 
-    def all(self) -> frozenset[T]:
-        return frozenset().union(*self._named.values())
+    def all(self) -> Names:
+        return NO_NAMES.union(*self._names.values())
 
-    def turnover(self, adds: Iterable[Flow], removals: Iterable[object]) -> Turnover[T]:
-        """What becomes of them when these flows come, in the place of those with the same keys, and go."""
-        changed = self._changed(adds, removals)
-        if not changed:
-            return Turnover()
-        before, after = self.all(), frozenset[T]().union(*(self._named | changed).values())
-        return Turnover(after - before, before - after)
-
-    def take(self, adds: Iterable[Flow], removals: Iterable[object]) -> None:
-        """These flows have come and gone."""
-        for key, names in self._changed(adds, removals).items():
-            if names:
-                self._named[key] = names
-            else:
-                del self._named[key]
-
-    def _changed(self, adds: Iterable[Flow], removals: Iterable[object]) -> dict[FlowKey, frozenset[T]]:
-        """Of those flows that name something, or replace one that does: key -> what it names now."""
-        named = self._named
-        changed: dict[FlowKey, frozenset[T]] = {}
-        if named:
-            nothing = frozenset[T]()
-            changed |= {flow.key: nothing for flow in removals if isinstance(flow, Flow) and flow.key in named}
+    def turnover(self, adds: Iterable[Flow], removals: Iterable[object]) -> Turnover:
+        """What becomes of it when these flows come, in the place of those with the same keys, and go."""
+        known = self._names
+        changed: dict[FlowKey, Names] = {}
+        if known:
+            changed |= {flow.key: NO_NAMES for flow in removals if isinstance(flow, Flow) and flow.key in known}
         for flow in adds:
-            names = self._names_of(flow)
-            if names or named and flow.key in named:
+            names = names_of(flow)
+            if names or known and flow.key in known:
                 changed[flow.key] = names
-        return changed
+        if not changed:
+            return NO_TURNOVER
+        before, after = self.all(), NO_NAMES.union(*(known | changed).values())
+        return Turnover(after - before, before - after, changed)
+
+    def take(self, turnover: Turnover) -> None:
+        """It has come to that."""
+        for key, names in turnover.names.items():
+            if names:
+                self._names[key] = names
+            else:
+                del self._names[key]

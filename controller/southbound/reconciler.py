@@ -10,11 +10,12 @@ from typing import NamedTuple
 
 from controller.flows.flow import Flow
 from controller.flows.table import Delta, FlowTable
-from controller.southbound import messages
 from controller.southbound.exchange import Bundle, Exchange, FlowReading, TableNaming, TakeXids
 from controller.southbound.holding import Holding
 from controller.southbound.inspection import Inspection
+from controller.southbound.named import NO_TURNOVER
 from controller.southbound.shapes import shape
+from controller.southbound.sides import Sides
 
 SMALL = 64  # additions; what is said of them is not worth looking at in a larger bundle
 
@@ -65,6 +66,7 @@ class Session:
         self._target: Target | None = None
         self._holding = Holding()
         self._exchange: Exchange | None = None
+        self._turnover = NO_TURNOVER  # of the exchange, if it is a bundle
         self._leads_to: tuple[FlowTable, int] | None = None
         self._taken: set[int] = set()  # shapes of flows that the switch has taken before
         self._named: Mapping[int, str] = {}
@@ -112,7 +114,7 @@ class Session:
     def receive(self, message: bytes) -> None:
         """Takes an answer that the session owns. Raises WireError on bytes that are no OpenFlow message."""
         exchange = self._exchange
-        if exchange is None or not exchange.owns(messages.header(message).xid):
+        if exchange is None:
             return
         exchange.receive(message)
         if exchange.done:
@@ -149,7 +151,8 @@ class Session:
         replaced = {flow.key for flow in delta.added} if self._holding.foreign else set()
         strays = [flow for flow in self._holding.foreign if flow.key not in replaced]
         at_once = not strays and len(delta.added) <= SMALL and set(map(shape, delta.added)) <= self._taken
-        sides = self._holding.sides(delta)
+        self._turnover = self._holding.named.turnover(*delta)
+        sides = Sides(self._turnover.begun, self._turnover.ended, self._holding.strays)
         bundle = Bundle(self._take_xids, delta.added, (*delta.removed, *strays), sides, at_once)
         self._counters.bundles += 1
         self._counters.flow_mods += bundle.size
@@ -165,7 +168,7 @@ class Session:
                 self._committed(exchange)
             case Bundle(refused=refused) if refused:
                 self.refused |= refused
-                if exchange.at_once or exchange.sides.meters.begun:
+                if exchange.at_once or exchange.sides.first(0):
                     self._holding.forget()  # the others may be in force, and the meters are
             case Inspection():
                 self.inspection = exchange
@@ -176,7 +179,7 @@ class Session:
                 self.failure = exchange.error or "the bundle was neither committed nor refused"
 
     def _committed(self, bundle: Bundle) -> None:
-        self._holding.take(bundle.adds, bundle.removals)
+        self._holding.take(bundle.adds, bundle.removals, self._turnover)
         if self._leads_to is not None:
             self._holding.reach(*self._leads_to)
         if len(bundle.adds) <= SMALL and not bundle.at_once:

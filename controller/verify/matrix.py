@@ -14,6 +14,7 @@ from itertools import count, permutations
 from typing import Any
 
 from controller.model.addresses import GATEWAY_MAC
+from controller.model.ask import Ask
 from controller.model.ipv6 import link_local
 from controller.model.reachability import Reachability
 from controller.model.snapshot import Intent
@@ -94,7 +95,8 @@ class Inner:
 class Probe:
     """`source` sends `packet` at `target` (port ids); `expect` must happen, and nothing else. `inner` is the payload
     of a forged VXLAN packet. `one_way`: answers go elsewhere, as a route or the source that is claimed
-    leads them, or are denied by a network ACL."""
+    leads them, or are denied by a network ACL. `told_by`: the addresses that a gateway may say so from when nobody gets
+    it."""
 
     kind: Kind
     source: str
@@ -103,6 +105,7 @@ class Probe:
     expect: Verdict
     inner: Inner | None = None
     one_way: bool = False
+    told_by: tuple[str, ...] = ()
 
     def to_dict(self, number: int) -> dict[str, Any]:
         """The probe as plain data under the id `number`, for the process that sends it."""
@@ -116,6 +119,8 @@ class Probe:
             expect["spread"] = self.expect.spread
         if self.one_way:
             expect["one_way"] = True
+        if self.told_by:
+            expect["told_by"] = list(self.told_by)
         return {
             "id": number,
             "kind": str(self.kind),
@@ -153,13 +158,23 @@ class _Probes:
     def __init__(self, intent: Intent) -> None:
         self._policy = Reachability(intent)
         self._ports = {port.id: port for port in intent.ports}
+        self._subnets = {subnet.id: subnet for subnet in intent.subnets}
 
     def of(self, kind: Kind, source: Port, target: Port, packet: Packet, inner: Inner | None = None) -> Probe:
         verdict = self._policy.verdict(packet)
         claimed = packet.ip_src not in (None, source.address)
         receivers = (self._ports[name] for name in verdict.receivers)
         one_way = any(claimed or not self._policy.returns(packet, source, receiver) for receiver in receivers)
-        return Probe(kind, source.id, target.id, packet, verdict, inner, one_way)
+        told_by = self._told_by(source, packet, verdict)
+        return Probe(kind, source.id, target.id, packet, verdict, inner, one_way, told_by)
+
+    def _told_by(self, source: Port, packet: Packet, verdict: Verdict) -> tuple[str, ...]:
+        """A meter decides how many errors there are, so none has to come."""
+        if verdict.asks is None:
+            return ()
+        subnet = self._subnets[source.subnet]
+        own = packet.ip_dst if verdict.asks is Ask.NO_PORT else None
+        return tuple(one for one in (own, subnet.gateway, subnet.gateway6) if one is not None)
 
 
 Shot = tuple[Packet, Inner | None]

@@ -25,7 +25,7 @@ from typing import Any
 import peers
 from cluster import CHASSIS, INT, Cluster
 from ovs_fixture import Namespace, PrivateOvs
-from ryu_flows import STRANGE, ryu_flow_mod
+from ryu_flows import is_known, ryu_flow_mod
 
 from controller.compiler.program import compile
 from controller.flows.flow import Flow
@@ -44,7 +44,8 @@ Flows = Sequence[Flow]
 def figures(cluster: Cluster, ports: int, samples: int) -> dict[str, Any]:
     """Medians in flows a second and in seconds, and the two ratios."""
     program = compile(cluster.snapshot(ports), cluster.observed(ports))
-    first, following = (_known_to_ryu(program.flows[INT + number]) for number in (0, 1))
+    tables = (program.flows[INT + number].flows.values() for number in (0, 1))
+    first, following = (tuple(flow for flow in table if is_known(flow)) for table in tables)
     assert [wire.flow_mod(flow) for flow in first] == [ryu_flow_mod(flow) for flow in first]
     speeds = _medians(lambda: _speeds(first, following), samples)
     seconds = _installed(first, samples)
@@ -55,10 +56,6 @@ def figures(cluster: Cluster, ports: int, samples: int) -> dict[str, Any]:
         "ours_over_ofctl": round(seconds["ours_s"] / seconds["ofctl_s"], 2),
         "aim_flows_per_s": AIM_FLOWS_PER_S, "met": speeds["ours_flows_per_s"] >= AIM_FLOWS_PER_S,
     }  # fmt: skip
-
-
-def _known_to_ryu(table: FlowTable) -> Flows:
-    return tuple(flow for flow in table.flows.values() if not any(name in STRANGE for name, *_ in flow.match))
 
 
 def _medians(sample: Callable[[], dict[str, float]], samples: int) -> dict[str, float]:

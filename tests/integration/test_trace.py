@@ -16,7 +16,7 @@ from controller.flows.match import match
 from controller.model.addresses import GATEWAY_MAC
 from controller.model.ipv6 import GATEWAY_LINK_LOCAL, link_local
 from ovs_fixture import Namespace, PrivateOvs
-from trace_fixture import add_flows, hits, matched, outputs, trace
+from trace_fixture import hits, install, matched, outputs, trace
 from worlds import CHASSIS, FABRIC, dual_stack, plug_all, snapshot, two_tenants, with_acl, with_limits, with_routes
 
 pytestmark = pytest.mark.root
@@ -35,7 +35,7 @@ def ovs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PrivateOvs]:
     switch = PrivateOvs(namespace, tmp_path_factory.mktemp("ovs"))
     for name, dpid in (("overlay", OVERLAY), ("underlay", UNDERLAY)):
         switch.add_bridge(name, dpid, ports=4, controller="ptcp:0:127.0.0.1")
-        add_flows(switch, name, FLOWS[dpid])
+        install(switch, name, FLOWS[dpid])
     yield switch
     switch.close()
     namespace.close()
@@ -130,7 +130,7 @@ def test_both_directions_of_a_connection_choose_the_same_next_hop(ovs: PrivateOv
     common = {"in_port": 1, "eth_type": 0x0800, "ip_proto": 6}
     chosen = set()
     ovs.add_bridge("chooser", 0x77, ports=2, controller="ptcp:0:127.0.0.1")
-    add_flows(ovs, "chooser", [Flow(0, 1, match(eth_type=0x0800), table.actions[:1])])
+    install(ovs, "chooser", [Flow(0, 1, match(eth_type=0x0800), table.actions[:1])])
     for port in range(2000, 2064):
         ways = []
         for source, target, ports in ((near, far, (port, 443)), (far, near, (443, port))):

@@ -19,7 +19,7 @@ from controller.model.addresses import GATEWAY_MAC
 from controller.model.allocate import allocate
 from controller.model.tenancy import Port
 from ovs_fixture import Namespace, PrivateOvs
-from trace_fixture import add_flows, hits, matched, outputs, trace
+from trace_fixture import hits, install, matched, outputs, trace
 from worlds import CHASSIS, plug_all, snapshot
 
 pytestmark = pytest.mark.root
@@ -73,7 +73,7 @@ def ovs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PrivateOvs]:
     namespace = Namespace()
     switch = PrivateOvs(namespace, tmp_path_factory.mktemp("ovs"))
     switch.add_bridge("overlay", OVERLAY, ports=4, controller="ptcp:0:127.0.0.1")
-    add_flows(switch, "overlay", FLOWS)
+    install(switch, "overlay", FLOWS)
     yield switch
     switch.close()
     namespace.close()

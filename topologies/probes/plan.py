@@ -80,7 +80,7 @@ class Expect:
     """Who has to get the frame (and nobody else), which MAC has to answer it in the network's own name (ARP,
     echo to a gateway), and why, in words. `carried`: it may cross the fabric though nobody may get it. `spread`: it
     goes to one only of so many, which are receivers unless they may not get it. `one_way`: what the target sends back
-    goes elsewhere."""
+    goes elsewhere. `told_by`: addresses of gateways that may tell the sender by an ICMP error why nobody gets it."""
 
     receivers: frozenset[str]
     answer_mac: str | None
@@ -88,6 +88,7 @@ class Expect:
     carried: bool = False
     spread: int = 0
     one_way: bool = False
+    told_by: frozenset[str] = frozenset()
 
     @property
     def least(self) -> int:
@@ -164,10 +165,12 @@ def _probe(value: object, path: str, endpoints: Mapping[str, Endpoint]) -> Probe
 def _expect(value: object, path: str) -> Expect:
     given = _mapping(value, path)
     receivers = _list(given.get("receivers", []), f"{path}.receivers")
+    told_by = _list(given.get("told_by", []), f"{path}.told_by")
     return Expect(frozenset(_typed(name, str, f"{path}.receivers") for name in receivers),
                   _typed(given.get("answer_mac"), str | None, f"{path}.answer_mac"),
                   _typed(given.get("reason", ""), str, f"{path}.reason"), given.get("carried") is True,
-                  _typed(given.get("spread", 0), int, f"{path}.spread"), given.get("one_way") is True)
+                  _typed(given.get("spread", 0), int, f"{path}.spread"), given.get("one_way") is True,
+                  frozenset(_typed(name, str, f"{path}.told_by") for name in told_by))
 
 
 def _inner(value: object, path: str) -> Inner | None:

@@ -148,7 +148,7 @@ def _leaks(probe: Probe, evidence: Evidence) -> list[str]:
         found.append(f"leak: arrived at {' and at '.join(taken)}")
     found += [f"leak: answered from {mac}" for mac in sorted(evidence.answer_macs - {probe.expect.answer_mac})]
     if not probe.expect.receivers:
-        found += [f"leak: answered by {who}" for who in sorted(evidence.answered_by)]
+        found += [f"leak: answered by {who}" for who in sorted(evidence.answered_by - probe.expect.told_by)]
     return found
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from ryu.ofproto import ofproto_protocol, ofproto_v1_4, ofproto_v1_4_parser
-from ryu_flows import STRANGE, ryu_flow_mod
+from ryu_flows import UNNAMED, ryu_flow_mod
 
 from controller.flows.action import (
     CONTROLLER, IN_PORT, LOCAL, Bits, Choose, Commit, DecTtl, Goto, Load, Meter, Move, Output, OutputBits, Spread,
@@ -20,9 +20,7 @@ from controller.pipeline.headers import HEADERS
 from controller.southbound import oxm, wire
 
 DATAPATH = ofproto_protocol.ProtocolDesc(ofproto_v1_4.OFP_VERSION)
-
-
-KNOWN = sorted(set(HEADERS) - STRANGE)
+KNOWN = sorted(set(HEADERS) - UNNAMED)
 
 
 @st.composite

@@ -20,8 +20,7 @@ from controller.pipeline.fields import ZONE
 from controller.pipeline.tables import FROM_PEER
 from controller.southbound import messages
 from controller.southbound.reconciler import Counters, Session, Target
-from controller.southbound.named import Named, Turnover
-from controller.southbound.zones import zones_of
+from controller.southbound.named import Named, names_of
 
 BAD_EXP_TYPE = (1, 4)  # OFPET_BAD_REQUEST, OFPBRC_BAD_EXP_TYPE
 LOOK = Flow(2, 1, (), (Output(1),))
@@ -83,10 +82,10 @@ def test_flows_name_the_zones_of_the_judged_ports_of_their_switch(intent: Intent
     servers = {one.id: one.server for one in intent.instances}
     flows = program.compile(world, plug_all(intent)).flows
     for chassis in world.chassis:
-        named = frozenset().union(*map(zones_of, flows[chassis.int_dpid].flows.values()))
+        named = {name for name in Named(flows[chassis.int_dpid].flows.values()).all() if isinstance(name, int)}
         ports = (port for port in intent.ports if port.groups and servers[port.instance] == chassis.name)
         assert named == {port.zone for port in ports}
-        assert not any(map(zones_of, flows[chassis.phy_dpid].flows.values()))
+        assert not any(map(names_of, flows[chassis.phy_dpid].flows.values()))
 
 
 TABLES = st.dictionaries(st.integers(1, 4), st.sets(st.integers(1, 4), max_size=2)).map(
@@ -97,11 +96,13 @@ TABLES = st.dictionaries(st.integers(1, 4), st.sets(st.integers(1, 4), max_size=
 @given(TABLES, TABLES)
 def test_what_begins_and_what_ends_is_what_only_one_side_names(before: set[Flow], after: set[Flow]) -> None:
     delta = FlowTable(after).compared_with({one.key: one for one in before})
-    zones, then = Named(zones_of, before), Named(zones_of, after)
-    old, new = (frozenset().union(*map(zones_of, flows)) for flows in (before, after))
-    assert zones.turnover(*delta) == Turnover(new - old, old - new)
-    zones.take(*delta)
-    assert zones.turnover((), tuple(after)) == then.turnover((), tuple(after)) == Turnover(frozenset(), new)
+    zones, then = Named(before), Named(after)
+    old, new = (frozenset().union(*map(names_of, flows)) for flows in (before, after))
+    turnover = zones.turnover(*delta)
+    assert (turnover.begun, turnover.ended) == (new - old, old - new)
+    zones.take(turnover)
+    gone = zones.turnover((), tuple(after))
+    assert gone == then.turnover((), tuple(after)) and (gone.begun, gone.ended) == (frozenset(), new)
 
 
 def test_a_zone_is_emptied_before_its_first_flow_and_after_its_last() -> None:
@@ -134,7 +135,7 @@ def test_what_another_controller_left_counts() -> None:
 def test_nothing_is_emptied_for_what_the_switch_refused() -> None:
     talk = Talk()
     talk.want(flow(1, 7))
-    talk.switch.refuses_on_add = lambda flow: 9 in zones_of(flow)
+    talk.switch.refuses_on_add = lambda flow: 9 in names_of(flow)
     assert talk.want(flow(2, 9), flow(3)) == ["-", "ok", "ok", "+", "ok", 7, "ok"]
     assert talk.session.confirmed and set(talk.session.refused) == {flow(2, 9)}
 
