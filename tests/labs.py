@@ -5,6 +5,8 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from controller.model.tenancy import FIRST_PORT
+
 SERVERS = ["server-1", "server-2", "gpu-node-0001"]
 LABELS = st.sampled_from(["a", "b", "web1", "web2", "web10", "1", "02", "gpu-node-0001", "no", "null", "x" * 63])
 
@@ -13,6 +15,14 @@ LABELS = st.sampled_from(["a", "b", "web1", "web2", "web10", "1", "02", "gpu-nod
 def tenants(draw: st.DrawFn) -> dict[str, Any]:
     """A valid lab: up to three tenants with up to two VPCs, three subnets and six instances each."""
     return {name: {"vpcs": draw(st.dictionaries(LABELS, _vpcs(), max_size=2))} for name in draw(_names(3))}
+
+
+def ports(tenants: dict[str, Any]) -> dict[str, Any]:
+    """Id of each port -> what such a lab says of it."""
+    machines = {f"{tenant}.{name}.{key}": one for tenant, body in tenants.items() for name, vpc in body["vpcs"].items()
+                for key, one in vpc["instances"].items()}  # fmt: skip
+    return {f"{key}.{name}": port for key, one in machines.items()
+            for name, port in {FIRST_PORT: one, **one.get("ports", {})}.items()}  # fmt: skip
 
 
 def _names(most: int, apart_from: Any = ()) -> st.SearchStrategy[list[str]]:
@@ -44,6 +54,9 @@ def _vpcs(draw: st.DrawFn) -> dict[str, Any]:
             instances[name] = {"subnet": subnet, **{key: fixed[key] for key in sorted(kept)}}
             if draw(st.booleans()):
                 instances[name]["qos"] = draw(_qos)
+        for name in list(instances)[: 5 - len(instances)]:
+            homes = st.dictionaries(st.sampled_from(["eth1", "eth15"]), st.sampled_from(sorted(subnets)), max_size=1)
+            instances[name]["ports"] = {port: {"subnet": home} for port, home in draw(homes).items()}
     vpc: dict[str, Any] = {"subnets": subnets, "instances": instances}
     if draw(st.booleans()):
         vpc["peerings"] = {name: {"peer": f"{name}.there"} for name in draw(st.sets(st.sampled_from(["p-1", "p-2"])))}
@@ -60,9 +73,10 @@ def _vpcs(draw: st.DrawFn) -> dict[str, Any]:
     if draw(st.booleans()) and "default" not in {*subnets, *instances}:
         vpc["security_groups"] = draw(_groups([*GROUPS, "default"]))
         known = [*vpc["security_groups"], *(["default"] if vpc["security_groups"] else [])]
-        for instance in instances.values():
+        ports = [port for instance in instances.values() for port in instance.get("ports", {}).values()]
+        for port in (*instances.values(), *ports):
             if known and draw(st.booleans()):
-                instance["groups"] = draw(st.lists(st.sampled_from(sorted(set(known))), unique=True, min_size=1))
+                port["groups"] = draw(st.lists(st.sampled_from(sorted(set(known))), unique=True, min_size=1))
     return vpc
 
 

@@ -1,5 +1,6 @@
 """Snapshots for tests of the compiler: a fixed small one, and hypothesis strategies of random ones."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from ipaddress import IPv4Network, IPv6Network
 
@@ -119,6 +120,18 @@ def intent_of(tenants: list[tuple[str, int, list[int]]]) -> Intent:
     return Intent(*(tuple(part) for part in parts))
 
 
+def with_ports(intent: Intent, homes: Mapping[str, str]) -> Intent:
+    """The intent with a second port, in the subnet with the given id, of the instances with these ids."""
+    places = {instance.id: place for place, instance in enumerate(intent.instances)}
+    subnets = {one.id: one for one in intent.subnets}
+    more = tuple(
+        Port(instance, "eth1", home, str(IPv4Network(subnets[home].cidr)[100 + places[instance]]),
+             f"02:bb:00:00:00:{places[instance]:02x}", zone=1000 + places[instance])
+        for instance, home in homes.items()
+    )  # fmt: skip
+    return replace(intent, ports=(*intent.ports, *more))
+
+
 def dual_stack(intent: Intent, subnets: set[str] | None = None) -> Intent:
     """The intent with IPv6 in the subnets with these ids (None: in all); `net1` has fd00:0:0:1::/64, in each VPC."""
     prefixes = {one.id: f"fd00:0:0:{one.name.removeprefix('net')}::" for one in intent.subnets
@@ -148,10 +161,15 @@ QOS = st.just(NO_QOS) | st.builds(Qos, LIMITS, LIMITS, LIMITS, LIMITS, LIMITS, s
 
 @st.composite
 def intents(draw: st.DrawFn) -> Intent:
-    """Up to three tenants, three subnets and five instances each, on any of the servers; some with security groups."""
+    """Up to three tenants, three subnets and five instances each, on any of the servers; some with a second port, some
+    with security groups."""
     names = draw(st.lists(st.sampled_from(["red", "blue", "green"]), unique=True, max_size=3))
     place = st.integers(0, SERVERS - 1)
     intent = intent_of([(name, draw(st.integers(1, 3)), draw(st.lists(place, max_size=5))) for name in names])
+    choices = [(instance.id, subnet.id) for instance in intent.instances for subnet in intent.subnets
+               if instance.vpc == subnet.vpc]  # fmt: skip
+    if choices:
+        intent = with_ports(intent, dict(draw(st.lists(st.sampled_from(choices), max_size=3))))
     trusted = draw(st.integers(0, 20))
     ports = (
         replace(port, spoofing_allowed=number == trusted, qos=draw(QOS)) for number, port in enumerate(intent.ports)

@@ -9,6 +9,7 @@ from controller.model.acl import MAX_NUMBER
 LABEL = r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?"
 VPC_ID = rf"{LABEL}\.{LABEL}"
 GROUP = rf"{LABEL}(\.{LABEL}\.{LABEL})?"
+FURTHER_PORT = r"eth([1-9]|1[0-5])"
 ADDRESS = r"[0-9]{1,3}(\.[0-9]{1,3}){3}"
 CIDR = ADDRESS + r"/([0-9]|[12][0-9]|3[0-2])"
 REMOTE = CIDR + r"|[0-9A-Fa-f:]{2,39}/[0-9]{1,3}"  # IPv4 or IPv6
@@ -45,6 +46,13 @@ def label(text: str) -> str:
     advice = f"for example {suggestion!r}; " if suggestion else ""
     hint = f"{advice}lower-case letters, digits and '-' inside, 1 to 63 characters"
     raise NotationError(f"{shown(text)} is not a DNS label", hint)
+
+
+def further_port(text: str) -> str:
+    """The name of a port of an instance that is not its first one; also that of the device."""
+    if re.fullmatch(FURTHER_PORT, text):
+        return text
+    raise NotationError(f"{shown(text)} is not that of a further port", "eth1, eth2, ... eth15; eth0 is there already")
 
 
 def vpc_id(text: str) -> str:

@@ -27,15 +27,15 @@ from controller.model.peering import Peering
 from controller.model.problem import InvalidIntent, Path, Problem
 from controller.model.qos import NO_QOS, Qos
 from controller.model.request import (
-    Request, WantedAclRule, WantedGroup, WantedInstance, WantedRoute, WantedRule, WantedSubnet, read_request,
+    Request, WantedAclRule, WantedGroup, WantedInstance, WantedPort, WantedRoute, WantedRule, WantedSubnet,
+    read_request,
 )  # fmt: skip
 from controller.model.routing import Route, RouteTable
 from controller.model.security import ANY, DEFAULT, GROUPS_PER_VPC, OFF, SecurityGroup, SecurityRule
 from controller.model.snapshot import Intent
-from controller.model.tenancy import Instance, Port, Subnet, Tenant, Vpc
+from controller.model.tenancy import FIRST_PORT, Instance, Port, Subnet, Tenant, Vpc
 from controller.model.validate import check_request, keeps_address
 
-PORT_NAME = "eth0"
 MADE_MACS = 0x02_80_00_00_00_00  # locally administered, and apart from the fabric's 02:00 + IPv4 address
 MADE_MAC_BITS = 39
 ZONE_BITS = 16
@@ -61,11 +61,12 @@ def allocate(
     """
     present = present or Intent()
     request = _checked(tenants, servers, present, elsewhere)
-    wanted = sorted(request.instances, key=lambda instance: natural(instance.id))
-    ports = {port.instance: port for port in present.ports}
+    instances = sorted(request.instances, key=lambda instance: natural(instance.id))
+    wanted = sorted(request.ports, key=lambda port: natural(port.id))
+    ports = {port.id: port for port in present.ports}
     unusable = elsewhere.vnis | {int(number) for kind, number in retired if kind == "vni"}
     subnets = _subnets(request.subnets, present, {0, *unusable})
-    placed = _servers(wanted, servers, {one.id: one.server for one in present.instances}, elsewhere.load)
+    placed = _servers(instances, servers, {one.id: one.server for one in present.instances}, elsewhere.load)
     addresses = _addresses(wanted, subnets, ports, {value for kind, value in retired if kind == "address"})
     second = addresses6(wanted, subnets, ports, macs := _macs(wanted, ports))
     left = {value for kind, value in retired if kind == "zone"}
@@ -73,9 +74,9 @@ def allocate(
     return replace(
         _as_said(request),
         subnets=subnets,
-        instances=tuple(Instance(one.vpc, one.name, placed[one.id]) for one in wanted),
+        instances=tuple(Instance(one.vpc, one.name, placed[one.id]) for one in instances),
         ports=tuple(
-            Port(one.id, PORT_NAME, one.subnet_id, addresses[one.id], macs[one.id], members[one.id], zones[one.id],
+            Port(one.instance, one.name, one.subnet_id, addresses[one.id], macs[one.id], members[one.id], zones[one.id],
                  _spoofing_allowed(one, ports.get(one.id)), second[one.id], _qos(one, ports.get(one.id)))
             for one in wanted
         ),
@@ -109,14 +110,14 @@ def _checked(tenants: object, servers: Sequence[str], present: Intent, elsewhere
     return request
 
 
-def _spoofing_allowed(wanted: WantedInstance, present: Port | None) -> bool:
+def _spoofing_allowed(wanted: WantedPort, present: Port | None) -> bool:
     """As it is said, as it is at present, or not."""
     if wanted.anti_spoofing is None:
         return present is not None and present.spoofing_allowed
     return wanted.anti_spoofing == OFF
 
 
-def _qos(wanted: WantedInstance, present: Port | None) -> Qos:
+def _qos(wanted: WantedPort, present: Port | None) -> Qos:
     """As it is said, as it is at present, or none."""
     if wanted.qos is None:
         return NO_QOS if present is None else present.qos
@@ -124,12 +125,12 @@ def _qos(wanted: WantedInstance, present: Port | None) -> Qos:
 
 
 def _memberships(request: Request) -> dict[str, tuple[str, ...]]:
-    """Instance id -> ids of its groups: those it names, or the default one where its VPC has groups."""
+    """Port id -> ids of its groups: those it names, or the default one where its VPC has groups."""
     grouped = {group.vpc for group in request.groups}
     default = {vpc: (DEFAULT,) for vpc in grouped}
-    named = {one.id: default.get(one.vpc, ()) if one.groups is None else one.groups for one in request.instances}
+    named = {one.id: default.get(one.vpc, ()) if one.groups is None else one.groups for one in request.ports}
     return {
-        one.id: tuple(sorted((f"{one.vpc}.{name}" for name in named[one.id]), key=natural)) for one in request.instances
+        one.id: tuple(sorted((f"{one.vpc}.{name}" for name in named[one.id]), key=natural)) for one in request.ports
     }
 
 
@@ -162,24 +163,24 @@ def _acl_rule(one: WantedAclRule) -> AclRule:
 
 
 def _route(wanted: WantedRoute) -> Route:
-    """A next hop is the port of the instance, whether there is such an instance or not."""
-    hops = tuple(sorted(f"{wanted.vpc}.{name}.{PORT_NAME}" for name in wanted.next_hops or ()))
+    """A next hop is the first port of the instance, whether there is such an instance or not."""
+    hops = tuple(sorted(f"{wanted.vpc}.{name}.{FIRST_PORT}" for name in wanted.next_hops or ()))
     peering = wanted.peering and f"{wanted.vpc}.{wanted.peering}"
     return Route(wanted.table, wanted.name, str(wanted.destination), hops, peering)
 
 
 def _zones(
-    wanted: Sequence[WantedInstance],
+    wanted: Sequence[WantedPort],
     placed: Mapping[str, str],
     present: Intent,
     elsewhere: Set[tuple[str, int]],
     retired: Set[str],
 ) -> dict[str, int]:
-    """Instance id -> conntrack zone of its port: the present one while it stays where it is, or one made from the
+    """Port id -> its conntrack zone: the present one while it stays where it is, or one made from the
     port's id that is free on the server. Zone 0 is everybody's, and given to none."""
     servers = {one.id: one.server for one in present.instances}
     result = {
-        port.instance: port.zone
+        port.id: port.zone
         for port in present.ports
         if port.zone and port.instance in placed and placed[port.instance] == servers[port.instance]
     }
@@ -187,8 +188,8 @@ def _zones(
     taken = {*elsewhere, *going}
     for one in wanted:
         if one.id not in result:
-            server = placed[one.id]
-            made = ((server, zone) for zone in _numbers(f"{one.id}.{PORT_NAME}", ZONE_BITS) if zone)
+            server = placed[one.instance]
+            made = ((server, zone) for zone in _numbers(one.id, ZONE_BITS) if zone)
             free = next((pair for pair in made if pair not in taken and "{}/{}".format(*pair) not in retired), None)
             if free is None:
                 raise _retired(one.path, f"conntrack zone on {server}")
@@ -224,14 +225,14 @@ def _retired(path: Path, what: str) -> InvalidIntent:
     return InvalidIntent([Problem(path, message, "try again when the switches that are waited for have confirmed")])
 
 
-def _macs(wanted: Sequence[WantedInstance], ports: Mapping[str, Port]) -> dict[str, str]:
-    """Instance id -> MAC: the fixed one, the present one, or one made from the port's id that is free in the VPC."""
+def _macs(wanted: Sequence[WantedPort], ports: Mapping[str, Port]) -> dict[str, str]:
+    """Port id -> MAC: the fixed one, the present one, or one made from the port's id that is free in the VPC."""
     result = {one.id: one.mac for one in wanted if one.mac}
     result |= {one.id: ports[one.id].mac for one in wanted if not one.mac and one.id in ports}
     taken = {(one.vpc, result[one.id]) for one in wanted if one.id in result}
     for one in wanted:
         if one.id not in result:
-            made = (_mac(MADE_MACS | number) for number in _numbers(f"{one.id}.{PORT_NAME}", MADE_MAC_BITS))
+            made = (_mac(MADE_MACS | number) for number in _numbers(one.id, MADE_MAC_BITS))
             mac = next(mac for mac in made if (one.vpc, mac) not in taken)
             taken.add((one.vpc, mac))
             result[one.id] = mac
@@ -249,9 +250,9 @@ def _numbers(identifier: str, bits: int) -> Iterator[int]:
 
 
 def _addresses(
-    wanted: Sequence[WantedInstance], subnets: Sequence[Subnet], ports: Mapping[str, Port], retired: Set[str]
+    wanted: Sequence[WantedPort], subnets: Sequence[Subnet], ports: Mapping[str, Port], retired: Set[str]
 ) -> dict[str, str]:
-    """Instance id -> address: the fixed one, the present one, or the lowest that is free in the subnet."""
+    """Port id -> address: the fixed one, the present one, or the lowest that is free in the subnet."""
     networks = {subnet.id: IPv4Network(subnet.cidr) for subnet in subnets}
     result = {one.id: str(one.ip) for one in wanted if one.ip}
     for one in wanted:

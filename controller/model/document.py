@@ -8,7 +8,7 @@ from controller.model.qos import NO_QOS
 from controller.model.routing import BLACKHOLE, Route
 from controller.model.security import OFF, SecurityRule
 from controller.model.snapshot import Intent
-from controller.model.tenancy import Port, Subnet
+from controller.model.tenancy import FIRST_PORT, Port, Subnet
 
 OPTIONAL = ("security_groups", "route_tables", "network_acls", "peerings")  # left out of a VPC that has none
 
@@ -29,24 +29,7 @@ def document(intent: Intent) -> dict[str, Any]:
         groups[rule.group]["rules"][rule.name] = _rule(rule)
     _add_routing(vpcs, intent)
     _add_acls(vpcs, intent)
-    ports = {port.instance: port for port in intent.ports}
-    subnets = {subnet.id: subnet for subnet in intent.subnets}
-    for instance in intent.instances:
-        port = ports[instance.id]
-        vpcs[instance.vpc]["instances"][instance.name] = {
-            "subnet": port.subnet.rpartition(".")[2],
-            "ip": port.address,
-            **_chosen(port, subnets[port.subnet]),
-            "mac": port.mac,
-            "server": instance.server,
-        }
-        if port.spoofing_allowed:
-            vpcs[instance.vpc]["instances"][instance.name]["anti_spoofing"] = OFF
-        if port.qos != NO_QOS:
-            vpcs[instance.vpc]["instances"][instance.name]["qos"] = port.qos.said
-        if port.groups:
-            names = [name.rpartition(".")[2] for name in port.groups]
-            vpcs[instance.vpc]["instances"][instance.name]["groups"] = names
+    _add_instances(vpcs, intent)
     for vpc in vpcs.values():
         for name in OPTIONAL:
             if not vpc[name]:
@@ -61,6 +44,25 @@ def _subnet(subnet: Subnet) -> dict[str, str | list[str]]:
     }
     said |= {"resolvers": list(subnet.resolvers)} if subnet.resolvers else {}
     return {"cidr": subnet.cidr, **({"cidr6": subnet.cidr6} if subnet.cidr6 else {}), **said}
+
+
+def _add_instances(vpcs: dict[str, Any], intent: Intent) -> None:
+    """Of its first port everything is said at the instance itself."""
+    subnets = {subnet.id: subnet for subnet in intent.subnets}
+    said: dict[str, dict[str, Any]] = {instance.id: {} for instance in intent.instances}
+    for port in intent.ports:
+        said[port.instance][port.name] = _port(port, subnets[port.subnet])
+    for instance in intent.instances:
+        ports = said[instance.id]
+        first = ports.pop(FIRST_PORT) | {"server": instance.server}
+        vpcs[instance.vpc]["instances"][instance.name] = first | ({"ports": ports} if ports else {})
+
+
+def _port(port: Port, subnet: Subnet) -> dict[str, Any]:
+    said: dict[str, Any] = {"subnet": subnet.name, "ip": port.address, **_chosen(port, subnet), "mac": port.mac}
+    said |= {"anti_spoofing": OFF} if port.spoofing_allowed else {}
+    said |= {"qos": port.qos.said} if port.qos != NO_QOS else {}
+    return said | ({"groups": [name.rpartition(".")[2] for name in port.groups]} if port.groups else {})
 
 
 def _chosen(port: Port, subnet: Subnet) -> dict[str, str]:

@@ -10,7 +10,7 @@ from ipaddress import IPv6Address, IPv6Network
 from controller.model.addresses import shown
 from controller.model.ipv6 import from_mac, gateway6, looks_made
 from controller.model.problem import Problem
-from controller.model.request import Request, WantedInstance, WantedSubnet
+from controller.model.request import Request, WantedPort, WantedSubnet
 from controller.model.snapshot import Intent
 from controller.model.tenancy import Port, Subnet
 
@@ -19,20 +19,20 @@ def check_dual_stack(request: Request, present: Intent) -> Iterator[Problem]:
     """Every problem with the IPv6 networks and addresses of a request."""
     yield from _overlaps(request)
     subnets = {subnet.id: subnet for subnet in request.subnets}
-    ports = {port.instance: port for port in present.ports}
-    for instance in request.instances:
-        subnet = subnets.get(instance.subnet_id)
-        if instance.ip6 is not None and subnet is not None:
-            fault = _fault(instance.ip6, subnet, instance.mac or _mac(ports.get(instance.id)))
+    ports = {port.id: port for port in present.ports}
+    for port in request.ports:
+        subnet = subnets.get(port.subnet_id)
+        if port.ip6 is not None and subnet is not None:
+            fault = _fault(port.ip6, subnet, port.mac or _mac(ports.get(port.id)))
             if fault is not None:
-                yield Problem((*instance.path, "ip6"), *fault)
+                yield Problem((*port.path, "ip6"), *fault)
     yield from _doubles(request, subnets, ports)
 
 
 def addresses6(
-    wanted: Sequence[WantedInstance], subnets: Sequence[Subnet], ports: Mapping[str, Port], macs: Mapping[str, str]
+    wanted: Sequence[WantedPort], subnets: Sequence[Subnet], ports: Mapping[str, Port], macs: Mapping[str, str]
 ) -> dict[str, str | None]:
-    """Instance id -> IPv6 address: the fixed one, a present one that was fixed, or the one that follows from the MAC;
+    """Port id -> IPv6 address: the fixed one, a present one that was fixed, or the one that follows from the MAC;
     None where the subnet has no IPv6."""
     networks = {subnet.id: IPv6Network(subnet.cidr6) for subnet in subnets if subnet.cidr6}
     result: dict[str, str | None] = {}
@@ -46,8 +46,8 @@ def addresses6(
     return result
 
 
-def _kept(one: WantedInstance, port: Port | None, network: IPv6Network) -> str | None:
-    """The present address of an instance that says none, if somebody chose it and it still fits."""
+def _kept(one: WantedPort, port: Port | None, network: IPv6Network) -> str | None:
+    """The present address of a port that says none, if somebody chose it and it still fits."""
     if port is None or port.address6 is None or port.subnet != one.subnet_id:
         return None
     address = IPv6Address(port.address6)
@@ -90,16 +90,16 @@ def _fault(address: IPv6Address, subnet: WantedSubnet, mac: str | None) -> tuple
 def _doubles(
     request: Request, subnets: Mapping[str, WantedSubnet], ports: Mapping[str, Port]
 ) -> Iterator[Problem]:
-    """An address that two instances ask for, or that one asks for and another keeps."""
-    owners: dict[tuple[str, str], WantedInstance] = {}
-    for one in request.instances:
+    """An address that two ports ask for, or that one asks for and another keeps."""
+    owners: dict[tuple[str, str], WantedPort] = {}
+    for one in request.ports:
         subnet = subnets.get(one.subnet_id)
         if one.ip6 is None and subnet is not None and subnet.network6 is not None:
             kept = _kept(one, ports.get(one.id), subnet.network6)
             if kept:
                 owners[one.vpc, kept] = one
-    for one in request.instances:
+    for one in request.ports:
         owner = one if one.ip6 is None else owners.setdefault((one.vpc, str(one.ip6)), one)
         if owner is not one:
-            message = f"{one.ip6} is already that of instance {shown(owner.name)}"
+            message = f"{one.ip6} is already that of {owner.title}"
             yield Problem((*one.path, "ip6"), message, "within a VPC every ip6 is used once")

@@ -24,6 +24,9 @@ class Scalar:
     number: bool = False
 
 
+NAME = Scalar("A name: a DNS label.", addresses.LABEL, addresses.label, "web1")
+
+
 @dataclass(frozen=True, slots=True)
 class Several:
     """A list of scalars, each at most once."""
@@ -34,10 +37,11 @@ class Several:
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """A mapping from names the user chooses (DNS labels) to things of one kind."""
+    """A mapping from names the user chooses (DNS labels, unless `name` says less) to things of one kind."""
 
     about: str
     item: "Record"
+    name: Scalar = NAME
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +72,6 @@ def _limit(about: str, example: str) -> Scalar:
     return Scalar(about, qos.NUMBER, qos.limit, example, number=True)
 
 
-NAME = Scalar("A name: a DNS label.", addresses.LABEL, addresses.label, "web1")
-
 SUBNET = Record(
     "A broadcast domain. Its first usable address is the gateway's.",
     {
@@ -98,14 +100,13 @@ QOS = Record(
         "dscp": Scalar("DSCP of what it sends; default: as it is.", qos.NUMBER, qos.dscp, "26", number=True),
     },
 )  # fmt: skip
-INSTANCE = Record(
-    "A machine of the tenant with one interface.",
+PORT = Record(
+    "A network interface of an instance.",
     {
         "subnet": Scalar("Name of a subnet of the same VPC.", addresses.LABEL, addresses.label, "web"),
         "ip": Scalar("Fixed address; default: lowest free one.", addresses.ADDRESS, addresses.address, "10.1.0.10"),
         "ip6": Scalar("Fixed IPv6 address; default: by the MAC.", ipv6.ADDRESS6, ipv6.address6, "fd00:1::10"),
         "mac": Scalar("Fixed MAC; default: made from the name.", addresses.MAC, addresses.mac, "02:00:00:00:00:01"),
-        "server": Scalar("Where it runs; default: least loaded.", addresses.LABEL, addresses.label, "server-1"),
         "anti_spoofing": choice("Whether its source addresses are checked (the operator's to say)", *security.SWITCH),
         "qos": QOS,
         "groups": Several(
@@ -114,6 +115,16 @@ INSTANCE = Record(
         ),
     },
     frozenset({"subnet"}),
+)
+PORT_NAME = Scalar("Name of a further interface.", addresses.FURTHER_PORT, addresses.further_port, "eth1")
+INSTANCE = Record(
+    "A machine of the tenant; its first port `eth0` is what is said of the instance itself.",
+    {
+        **PORT.keys,
+        "server": Scalar("Where it runs; default: least loaded.", addresses.LABEL, addresses.label, "server-1"),
+        "ports": Names("Further ports by name: eth1, eth2, ...", PORT, PORT_NAME),
+    },
+    PORT.required,
 )
 RULE = Record(
     "What a security group allows: connections of a kind with some peers, with any if neither is named.",
@@ -269,7 +280,7 @@ def _read_names(shape: Names, data: Mapping[object, object], path: Path, problem
     result = {}
     for name, value in _text_keys(data, path, problems):
         try:
-            addresses.label(name)
+            shape.name.read(name)
         except NotationError as error:
             problems.append(Problem((*path, name), f"the name {error.message}", error.hint))
         result[name] = read(shape.item, value, (*path, name), problems)

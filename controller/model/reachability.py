@@ -67,7 +67,10 @@ class Reachability:
         return dropped(Reason.PROTOCOL)
 
     def returns(self, packet: Packet, source: Port, target: Port) -> bool:
-        """Whether the target's answer to a packet goes to the source, if it has a machine there."""
+        """Whether the target's answer to a packet goes to the source, if it has a machine there. A machine does not
+        answer itself through the network."""
+        if source.instance == target.instance:
+            return False
         if source.subnet == target.subnet:
             return True
         led = self._gateways.leads(target, source)

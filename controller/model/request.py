@@ -5,10 +5,12 @@ from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
 from typing import Any, cast
 
+from controller.model.addresses import shown
 from controller.model.grammar import TENANTS, read
 from controller.model.problem import Path, Problem
 from controller.model.qos import Qos
 from controller.model.security import CUT, DEFAULT, FROM_PORT, TO_PORT
+from controller.model.tenancy import FIRST_PORT
 
 ROOT: Path = ("tenants",)
 
@@ -34,15 +36,29 @@ class WantedSubnet:
 
 @dataclass(frozen=True, slots=True)
 class WantedInstance:
-    """None means: not given (or bad). `subnet` is the subnet's name inside the VPC."""
+    """None means: not given (or bad)."""
 
     vpc: str
+    name: str
+    server: str | None
+    path: Path
+
+    @property
+    def id(self) -> str:
+        return f"{self.vpc}.{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class WantedPort:
+    """A port of the instance with the id `instance`; what is said of the first one is at the instance's own place.
+    None means: not given (or bad). `subnet` is the subnet's name inside the VPC."""
+
+    instance: str
     name: str
     subnet: str | None
     ip: IPv4Address | None
     ip6: IPv6Address | None
     mac: str | None
-    server: str | None
     groups: tuple[str, ...] | None
     anti_spoofing: str | None
     qos: Qos | None
@@ -50,11 +66,22 @@ class WantedInstance:
 
     @property
     def id(self) -> str:
-        return f"{self.vpc}.{self.name}"
+        return f"{self.instance}.{self.name}"
+
+    @property
+    def vpc(self) -> str:
+        return self.instance.rpartition(".")[0]
 
     @property
     def subnet_id(self) -> str:
         return f"{self.vpc}.{self.subnet}"
+
+    @property
+    def title(self) -> str:
+        """Who it is, in words of whoever knows the VPC."""
+        instance = self.instance.rpartition(".")[2]
+        first = self.name == FIRST_PORT
+        return f"instance {shown(instance)}" if first else f"port {shown(f'{instance}.{self.name}')}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,6 +187,7 @@ class Request:
     vpcs: tuple[tuple[str, str], ...]
     subnets: tuple[WantedSubnet, ...]
     instances: tuple[WantedInstance, ...]
+    ports: tuple[WantedPort, ...] = ()
     groups: tuple[WantedGroup, ...] = ()
     rules: tuple[WantedRule, ...] = ()
     route_tables: tuple[WantedList, ...] = ()
@@ -176,6 +204,7 @@ def read_request(tenants: object) -> tuple[Request, list[Problem]]:
     vpcs = [(tenant, name, vpc) for tenant, body in tree.items() for name, vpc in body.get("vpcs", {}).items()]
     subnets: list[WantedSubnet] = []
     instances: list[WantedInstance] = []
+    ports: list[WantedPort] = []
     groups: list[WantedGroup] = []
     rules: list[WantedRule] = []
     tables: list[WantedList] = []
@@ -189,10 +218,8 @@ def read_request(tenants: object) -> tuple[Request, list[Problem]]:
             subnets.append(WantedSubnet(f"{tenant}.{name}", subnet, body.get("cidr"), table, place, *dual, *rest))
         for instance, body in vpc.get("instances", {}).items():
             place = (*path, "instances", instance)
-            given = {key: body.get(key) for key in ("subnet", "ip", "ip6", "mac", "server", "anti_spoofing")}
-            named = None if body.get("groups") is None else tuple(body["groups"])
-            qos = Qos(**body["qos"]) if "qos" in body else None
-            instances.append(WantedInstance(f"{tenant}.{name}", instance, groups=named, qos=qos, path=place, **given))
+            instances.append(WantedInstance(f"{tenant}.{name}", instance, body.get("server"), place))
+            ports += _ports(instances[-1], body)
         for wanted, allowed in _groups(f"{tenant}.{name}", vpc.get("security_groups", {}), path):
             groups.append(wanted)
             rules += allowed
@@ -207,7 +234,17 @@ def read_request(tenants: object) -> tuple[Request, list[Problem]]:
     pairs = tuple((tenant, name) for tenant, name, _ in vpcs)
     security, routing = (tuple(groups), tuple(rules)), (tuple(tables), tuple(routes))
     acls = tuple(_network_acls(vpcs)), tuple(_acl_rules(vpcs))
-    return Request(tuple(tree), pairs, tuple(subnets), tuple(instances), *security, *routing, peerings, *acls), problems
+    machines = tuple(instances), tuple(ports)
+    return Request(tuple(tree), pairs, tuple(subnets), *machines, *security, *routing, peerings, *acls), problems
+
+
+def _ports(instance: WantedInstance, said: dict[str, Any]) -> Iterator[WantedPort]:
+    further = {name: (body, (*instance.path, "ports", name)) for name, body in said.get("ports", {}).items()}
+    for name, (body, path) in {FIRST_PORT: (said, instance.path), **further}.items():
+        given = {key: body.get(key) for key in ("subnet", "ip", "ip6", "mac", "anti_spoofing")}
+        groups = None if body.get("groups") is None else tuple(body["groups"])
+        qos = Qos(**body["qos"]) if "qos" in body else None
+        yield WantedPort(instance.id, name, groups=groups, qos=qos, path=path, **given)
 
 
 # As in the clouds: members of the default group reach one another, and may open connections to anybody.

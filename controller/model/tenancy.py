@@ -4,6 +4,8 @@ from dataclasses import dataclass
 
 from controller.model.qos import NO_QOS, Qos
 
+FIRST_PORT = "eth0"  # every instance has it; its default route leads there
+
 
 @dataclass(frozen=True, slots=True, order=True)
 class Tenant:

@@ -16,7 +16,7 @@ from controller.model.parts import Elsewhere
 from controller.model.problem import Problem
 from controller.model.qos import NO_QOS
 from controller.model.request import (
-    ROOT, Request, WantedInstance, WantedList, WantedPeering, WantedSubnet, read_request,
+    ROOT, Request, WantedInstance, WantedList, WantedPeering, WantedPort, WantedSubnet, read_request,
 )  # fmt: skip
 from controller.model.services import RESOLVERS_PER_SUBNET
 from controller.model.snapshot import Intent
@@ -136,10 +136,10 @@ def _unknown_subnets(request: Request) -> Iterator[Problem]:
     known: dict[str, list[str]] = defaultdict(list)
     for subnet in request.subnets:
         known[subnet.vpc].append(subnet.name)
-    for instance in request.instances:
-        if instance.subnet is not None and instance.subnet not in known[instance.vpc]:
-            message = f"there is no subnet {instance.subnet!r} in VPC {shown(instance.vpc)}"
-            yield Problem((*instance.path, "subnet"), message, choose(instance.subnet, known[instance.vpc]))
+    for port in request.ports:
+        if port.subnet is not None and port.subnet not in known[port.vpc]:
+            message = f"there is no subnet {port.subnet!r} in VPC {shown(port.vpc)}"
+            yield Problem((*port.path, "subnet"), message, choose(port.subnet, known[port.vpc]))
 
 
 def _unknown_servers(request: Request, servers: Sequence[str]) -> Iterator[Problem]:
@@ -155,14 +155,14 @@ def _unknown_servers(request: Request, servers: Sequence[str]) -> Iterator[Probl
 
 def _bad_addresses(request: Request) -> Iterator[Problem]:
     networks = {subnet.id: network for network, subnet in _networks(request)}
-    for instance in request.instances:
-        network = networks.get(instance.subnet_id)
-        if instance.ip is None or network is None:
+    for port in request.ports:
+        network = networks.get(port.subnet_id)
+        if port.ip is None or network is None:
             continue
-        message = _fault(instance.ip, network)
+        message = _fault(port.ip, network)
         if message:
             hint = f"instances can have {network[2]} to {network[-2]}, or leave `ip` out"
-            yield Problem((*instance.path, "ip"), message, hint)
+            yield Problem((*port.path, "ip"), message, hint)
 
 
 def _fault(ip: IPv4Address, network: IPv4Network) -> str | None:
@@ -177,60 +177,60 @@ def _fault(ip: IPv4Address, network: IPv4Network) -> str | None:
 
 
 def _gateways_mac(request: Request) -> Iterator[Problem]:
-    for instance in request.instances:
-        if instance.mac == GATEWAY_MAC:
-            yield Problem((*instance.path, "mac"), f"{GATEWAY_MAC} is the MAC of every gateway", "choose another")
+    for port in request.ports:
+        if port.mac == GATEWAY_MAC:
+            yield Problem((*port.path, "mac"), f"{GATEWAY_MAC} is the MAC of every gateway", "choose another")
 
 
 def _doubles(request: Request) -> Iterator[Problem]:
-    """Two instances of a VPC with one address or one MAC."""
+    """Two ports of a VPC with one address or one MAC."""
     for key in ("ip", "mac"):
-        owners: dict[tuple[str, object], WantedInstance] = {}
-        for instance in request.instances:
-            value = getattr(instance, key)
-            owner = owners.setdefault((instance.vpc, value), instance)
-            if value is not None and owner is not instance:
-                message = f"{value} is already that of instance {shown(owner.name)}"
-                yield Problem((*instance.path, key), message, f"within a VPC every {key} is used once")
+        owners: dict[tuple[str, object], WantedPort] = {}
+        for port in request.ports:
+            value = getattr(port, key)
+            owner = owners.setdefault((port.vpc, value), port)
+            if value is not None and owner is not port:
+                message = f"{value} is already that of {owner.title}"
+                yield Problem((*port.path, key), message, f"within a VPC every {key} is used once")
 
 
-def keeps_address(instance: WantedInstance, port: Port | None, network: IPv4Network) -> bool:
-    """Whether an instance whose address is left open keeps the one that its present port has."""
-    return port is not None and port.subnet == instance.subnet_id and not _fault(IPv4Address(port.address), network)
+def keeps_address(wanted: WantedPort, port: Port | None, network: IPv4Network) -> bool:
+    """Whether a port whose address is left open keeps the one that it has at present."""
+    return port is not None and port.subnet == wanted.subnet_id and not _fault(IPv4Address(port.address), network)
 
 
 def _held(request: Request, present: Intent) -> Iterator[Problem]:
-    """An address or MAC that is asked for and belongs to an instance that is there already and stays."""
+    """An address or MAC that is asked for and belongs to a port that is there already and stays."""
     if not present.ports:
         return
     networks = {subnet.id: network for network, subnet in _networks(request)}
-    ports = {port.instance: port for port in present.ports}
+    ports = {port.id: port for port in present.ports}
     holders: dict[tuple[str, str, object], str] = {}
-    for one in request.instances:
+    for one in request.ports:
         port, network = ports.get(one.id), networks.get(one.subnet_id)
         if port is not None and one.mac is None:
-            holders[one.vpc, "mac", port.mac] = one.name
+            holders[one.vpc, "mac", port.mac] = one.title
         if port is not None and one.ip is None and network is not None and keeps_address(one, port, network):
-            holders[one.vpc, "ip", IPv4Address(port.address)] = one.name
-    for one in request.instances:
+            holders[one.vpc, "ip", IPv4Address(port.address)] = one.title
+    for one in request.ports:
         for key in ("ip", "mac"):
             holder = holders.get((one.vpc, key, getattr(one, key)))
             if holder is not None:
-                message = f"{getattr(one, key)} is what instance {shown(holder)} has now"
-                yield Problem((*one.path, key), message, f"choose another, or give {shown(holder)} another `{key}`")
+                message = f"{getattr(one, key)} is what {holder} has now"
+                yield Problem((*one.path, key), message, f"choose another, or give {holder} another `{key}`")
 
 
 def _full_subnets(request: Request) -> Iterator[Problem]:
-    members = Counter(instance.subnet_id for instance in request.instances)
+    members = Counter(port.subnet_id for port in request.ports)
     for network, subnet in _networks(request):
         room = network.num_addresses - 3  # network, gateway, broadcast
         if members[subnet.id] > room:
-            message = f"{members[subnet.id]} instances are in {network}, which has room for {room}"
+            message = f"{members[subnet.id]} ports are in {network}, which has room for {room}"
             yield Problem((*subnet.path, "cidr"), message, "give it a shorter prefix, or use another subnet")
 
 
 def _bursts_of_nothing(request: Request) -> Iterator[Problem]:
-    for one in request.instances:
+    for one in request.ports:
         qos = one.qos or NO_QOS
         if qos.burst_kbit is not None and qos.from_port_kbps is None and qos.to_port_kbps is None:
             hint = "add `from_port_kbps` or `to_port_kbps`, or leave it out"

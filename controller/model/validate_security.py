@@ -23,15 +23,15 @@ def check_security(request: Request) -> Iterator[Problem]:
         if rule.peers is not None and rule.peers not in known[rule.vpc]:
             message = f"there is no security group {shown(rule.peers)} in VPC {shown(rule.vpc)}"
             yield Problem((*rule.path, "peers"), message, choose(rule.peers, known[rule.vpc]))
-    for instance in request.instances:
-        names = known.get(instance.vpc, [])
-        for place, name in enumerate(instance.groups or ()):
+    for port in request.ports:
+        names = known.get(port.vpc, [])
+        for place, name in enumerate(port.groups or ()):
             if name not in names:
-                message = f"there is no security group {shown(name)} in VPC {shown(instance.vpc)}"
-                yield Problem((*instance.path, "groups", place), message, choose(name, names))
-        if names and instance.groups == ():
+                message = f"there is no security group {shown(name)} in VPC {shown(port.vpc)}"
+                yield Problem((*port.path, "groups", place), message, choose(name, names))
+        if names and port.groups == ():
             message = "must name a security group, since the VPC has some"
-            yield Problem((*instance.path, "groups"), message, "leave `groups` out to be in `default`")
+            yield Problem((*port.path, "groups"), message, "leave `groups` out to be in `default`")
 
 
 def _too_many(request: Request) -> Iterator[Problem]:

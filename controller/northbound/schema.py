@@ -53,7 +53,7 @@ def shape_schema(shape: Shape) -> dict[str, Any]:
     return {
         "type": ["object", "null"],
         "description": shape.about,
-        "propertyNames": {"pattern": f"^(?:{NAME.pattern})$"},
+        "propertyNames": {"pattern": f"^(?:{shape.name.pattern})$"},
         "additionalProperties": shape_schema(shape.item),
     }
 

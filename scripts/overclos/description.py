@@ -15,6 +15,7 @@ from controller.model.allocate import allocate
 from controller.model.encapsulation import tenant_mtu
 from controller.model.kinds import canonical
 from controller.model.snapshot import Intent, Snapshot
+from controller.model.tenancy import FIRST_PORT
 from controller.model.validate import validate
 from controller.northbound import labfile
 from scripts.overclos.handover import chassis, fabric
@@ -73,7 +74,7 @@ def outline(path: Path) -> Outline:
     description = read(path)
     intent = description.snapshot.intent
     tenants = {vpc.id: vpc.tenant for vpc in intent.vpcs}
-    subnets = {port.instance: port.subnet for port in intent.ports}
+    subnets = {port.instance: port.subnet for port in intent.ports if port.name == FIRST_PORT}
     instances = tuple({"id": one.id, "tenant": tenants[one.vpc], "server": one.server, "subnet": subnets[one.id]}
                       for one in intent.instances)
     return Outline(description.name, description.graph, dict(description.servers), instances)

@@ -76,7 +76,8 @@ def test_what_cannot_be_shown_is_said(the_world: World, run: Run) -> None:
     token = str(the_world.directory / "operator.token")
     for words, text in (
         (("get", "pods"), "no kind 'pods'"), (("get", "instance", "red.prod.no"), "no such instance"),
-        (("delete", "ports", "red.prod.web1.eth0"), "cannot be removed alone"),
+        (("delete", "routes", "red.prod.edge.any"), "cannot be removed alone"),
+        (("delete", "ports", "red.prod.web1.eth0"), "it goes with the instance"),
         (("delete", "instance", "red"), "not the id of one of the instances"),
         (("get", "tenants", "--lab", "other"), "lab other has no API here"),
         (("get", "tenants", "--api", "unix:/nowhere.sock", "--token-file", token), "does not answer"),

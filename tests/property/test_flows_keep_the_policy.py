@@ -322,7 +322,8 @@ def test_a_port_that_is_not_plugged_where_it_is_placed_stays_closed(intent: Inte
         for flow in flows[chassis.int_dpid].flows.values()
         if (flow.table, flow.priority) == (CLASSIFY.number, port_band)
     ]
-    placed_there = [instance for instance in intent.instances if instance.server == "server-0"]
+    there = {instance.id for instance in intent.instances if instance.server == "server-0"}
+    placed_there = [port for port in intent.ports if port.instance in there]
     assert len(opened) == len(placed_there)
 
 

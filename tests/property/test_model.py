@@ -16,6 +16,7 @@ from controller.model.ipv6 import GATEWAY_LINK_LOCAL, from_mac, link_local
 from controller.model.allocate import allocate
 from controller.model.codec import CodecError, from_json, to_json
 from controller.model.fabric import Fabric
+from controller.model.order import natural
 from controller.model.parts import part
 from controller.model.problem import InvalidIntent
 from controller.model.reachability import Reachability, may_reach
@@ -56,8 +57,10 @@ def _shuffled(data: Any, random: Any) -> Any:
 def test_allocation_is_complete_and_valid(tenants: dict[str, Any]) -> None:
     intent = allocate(tenants, labs.SERVERS)
     vpcs = {(tenant, name): vpc for tenant, body in tenants.items() for name, vpc in body["vpcs"].items()}
-    wanted = {f"{'.'.join(at)}.{key}": one for at, vpc in vpcs.items() for key, one in vpc["instances"].items()}
-    assert {instance.id for instance in intent.instances} == set(wanted)
+    machines = {f"{'.'.join(at)}.{key}": one for at, vpc in vpcs.items() for key, one in vpc["instances"].items()}
+    assert {instance.id for instance in intent.instances} == set(machines)
+    wanted = labs.ports(tenants)
+    assert [port.id for port in intent.ports] == sorted(wanted, key=natural)
     assert {(vpc.tenant, vpc.name) for vpc in intent.vpcs} == set(vpcs)
     vnis = [subnet.vni for subnet in intent.subnets]
     assert len(set(vnis)) == len(vnis) and all(0 < vni < 2**24 for vni in vnis)
@@ -65,7 +68,7 @@ def test_allocation_is_complete_and_valid(tenants: dict[str, Any]) -> None:
     servers = {instance.id: instance.server for instance in intent.instances}
     assert set(servers.values()) <= set(labs.SERVERS)
     for port in intent.ports:
-        asked, network = wanted[port.instance], IPv4Network(subnets[port.subnet].cidr)
+        asked, network = wanted[port.id], IPv4Network(subnets[port.subnet].cidr)
         assert IPv4Address(port.address) in network
         assert IPv4Address(port.address) not in (network.network_address, network.broadcast_address)
         assert port.address != subnets[port.subnet].gateway
@@ -76,7 +79,7 @@ def test_allocation_is_complete_and_valid(tenants: dict[str, Any]) -> None:
         if cidr6 is not None:
             assert port.address6 == asked.get("ip6", from_mac(IPv6Network(cidr6), port.mac))
             assert IPv6Address(port.address6) in IPv6Network(cidr6) and port.address6 != subnets[port.subnet].gateway6
-        assert asked.get("server", servers[port.instance]) == servers[port.instance]
+        assert machines[port.instance].get("server", servers[port.instance]) == servers[port.instance]
     _assert_unique(intent)
 
 

@@ -103,12 +103,13 @@ def test_what_stays_keeps_its_values(before: dict[str, Any], after: dict[str, An
         for name, vpc in body["vpcs"].items()
         for key, one in vpc["instances"].items()
     }
+    said = labs.ports(after)
     assert len({subnet.vni for subnet in intent.subnets}) == len(intent.subnets)
     assert len({(port.instance.rpartition(".")[0], port.mac) for port in intent.ports}) == len(intent.ports)
     for port in intent.ports:
-        old, given_ip = ports.get(port.id), wanted[port.instance].get("ip")
+        old, given_ip = ports.get(port.id), said[port.id].get("ip")
         assert given_ip or old or ("address", f"{port.instance.rpartition('.')[0]}/{port.address}") not in retired
-        if old is not None and "mac" not in wanted[port.instance]:
+        if old is not None and "mac" not in said[port.id]:
             assert port.mac == old.mac
     for instance in intent.instances:
         if instance.id in instances and "server" not in wanted[instance.id]:

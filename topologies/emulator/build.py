@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from topologies.emulator import cables, closed, namespaces, openvswitch, processes
+from topologies.emulator import cables, closed, namespaces, openvswitch, processes, routing
 from topologies.emulator.errors import EmulatorError, SwitchDead
 from topologies.emulator.namespaces import Namespace
 from topologies.emulator.parts import LabPlan, OpenVswitch
@@ -52,6 +52,7 @@ def _build(plan: LabPlan, directory: Path, when_managed: Callable[[], None],
         cables.make((cable for cable in plan.cables if cable.tier == "management"), opened)
         when_managed()
         _rest_beside_switches(plan, directory, opened, before_bridges)
+        routing.settle_rules((cable.a for cable in plan.cables if cable.a.table), opened)
         problems = cables.faults(plan.cables, opened)
         if problems:
             raise EmulatorError(plan.lab, "; ".join(problems[:5]), "see `overclos doctor`")

@@ -5,14 +5,13 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from itertools import groupby
 
-from topologies.emulator import names, shaping
+from topologies.emulator import names, routing, shaping
 from topologies.emulator.kept import FIRST_INDEX
 from topologies.emulator.namespaces import Namespace, allow_ipv6
 from topologies.emulator.netlink import Batch, Device, addresses, checksum_offload_off, devices
 from topologies.emulator.parts import Cable, End, LabPlan
 from topologies.emulator.plan import MANAGEMENT, MANAGEMENT_BRIDGE, MANAGEMENT_NET
 
-ANYWHERE, ANYWHERE6 = "0.0.0.0/0", "::/0"
 BRIDGE_INDEX = 100_000  # of the Linux bridge in the management namespace
 _CARRIER_S, _LOOK_S = 2.0, 0.002
 
@@ -67,17 +66,20 @@ def _configure(end: End, batches: Mapping[str, Batch]) -> None:
     if end.altname:
         batches[end.netns].altname(end.index, end.altname)
     for address in end.addresses:
-        batches[end.netns].address(end.index, address)
+        _address(end, address, batches[end.netns])
     _routes(end, batches[end.netns])
     if end.rate_mbps:
         shaping.shape(batches[end.netns], end.index, end.rate_mbps)
 
 
+def _address(end: End, cidr: str, batch: Batch) -> None:
+    """Where two ports are in one network, what has no source yet takes the first one."""
+    batch.address(end.index, cidr, metric=end.metric)
+
+
 def _routes(end: End, batch: Batch) -> None:
-    """The default routes; the kernel forgets them with the link, and with the addresses they go with."""
-    for anywhere, gateway in ((ANYWHERE, end.gateway), (ANYWHERE6, end.gateway6)):
-        if gateway:
-            batch.route(end.index, anywhere, gateway)
+    for route in routing.of(end):
+        routing.add(batch, end.index, route)
 
 
 def set_link(cable: Cable, opened: Opened, up: bool) -> None:
@@ -139,9 +141,10 @@ def settle(ends: Iterable[End], opened: Opened) -> None:
             for cidr in has:
                 if cidr not in end.addresses:
                     batch.remove_address(end.index, cidr)
+                    routing.leave(batch, end, cidr)
             for cidr in end.addresses:
                 if cidr not in has:
-                    batch.address(end.index, cidr)
+                    _address(end, cidr, batch)
             _routes(end, batch)
             _settle_rate(end, shaping.effective(channel, end.index), batch)
         batch.send(channel)

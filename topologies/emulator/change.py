@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from topologies.emulator import (bridges, build, cables, inspection, journal, labprocesses, namespaces, openvswitch,
-                                 ovsdb, processes, removal)
-from topologies.emulator.difference import (MANAGEMENT, Key, PlanDifference, cable_key, difference, lines, parts,
-                                            refusals)
+                                 ovsdb, processes, removal, routing)
+from topologies.emulator.difference import (INSTANCE, MANAGEMENT, Key, PlanDifference, cable_key, difference, lines,
+                                            parts, refusals)
 from topologies.emulator.errors import ChangeRefused, EmulatorError, LabMissing
 from topologies.emulator.journal import Journal
 from topologies.emulator.namespaces import Namespace
@@ -142,6 +142,7 @@ class _Work:
                         nodes=tuple(node for node in self.plan.nodes if node.netns in fresh))
         build.grow(piece, self.directory, self.opened)
         cables.settle(self._addressed(broken), self.opened)
+        routing.settle_rules(self._instances(), self.opened)
         for switch in running:
             self._add_to(switch)
         problems = cables.faults(broken, self.opened)
@@ -169,6 +170,10 @@ class _Work:
         fresh = {cable_key(cable) for cable in broken}
         return [end for cable in self._cables() if cable_key(cable) not in fresh for end in (cable.a, cable.b)
                 if end.addresses]
+
+    def _instances(self) -> Iterator[End]:
+        """Where an instance has to do with the change, all of its ports."""
+        return (cable.a for cable in self.plan.cables if cable.tier == INSTANCE and cable.a.netns in self.opened)
 
     def _end_daemons(self, going: list[str]) -> None:
         """Daemons of nodes that go; the journal forgets them once they are gone."""

@@ -26,6 +26,7 @@ def plug(numbering: Numbering, instances: Iterable[InstanceSpec], datapath: str)
             inner = numbering.end(instance.id, instance.id, spec.name, 0, mac=spec.mac, mtu=instance.mtu,
                                   addresses=tuple(filter(None, (spec.address, spec.address6))),
                                   checksums=datapath == "user", gateway=spec.gateway, gateway6=spec.gateway6)
+            inner = replace(inner, table=inner.index, metric=0 if spec is instance.ports[0] else inner.index)
             outer = numbering.end(instance.server, instance.server, spec.id, ofport, mtu=instance.mtu)
             ids = {_LOGICAL_PORT: spec.id, "attached-mac": spec.mac}
             yield Cable(inner, outer, INSTANCE), BridgePort(outer.device, ofport, external_ids=ids)

@@ -16,11 +16,10 @@ from dataclasses import dataclass
 from pyroute2.netlink import (NLM_F_ACK, NLM_F_CREATE, NLM_F_DUMP, NLM_F_EXCL, NLM_F_REPLACE, NLM_F_REQUEST, NLMSG_DONE,
                               NLMSG_ERROR)
 from pyroute2.netlink.rtnl import (RTM_DELADDR, RTM_DELLINK, RTM_GETADDR, RTM_GETLINK, RTM_NEWADDR, RTM_NEWLINK,
-                                   RTM_NEWLINKPROP, RTM_NEWNEIGH, RTM_NEWROUTE, RTM_SETLINK)
+                                   RTM_NEWLINKPROP, RTM_NEWNEIGH, RTM_SETLINK)
 from pyroute2.netlink.rtnl.ifaddrmsg import ifaddrmsg
 from pyroute2.netlink.rtnl.ifinfmsg import ifinfmsg
 from pyroute2.netlink.rtnl.ndmsg import ndmsg
-from pyroute2.netlink.rtnl.rtmsg import rtmsg
 
 from topologies.emulator.errors import NetlinkError
 from topologies.emulator.parts import End
@@ -42,7 +41,6 @@ _VETH_PEER = 1
 _ETHTOOL_STXCSUM = 0x17
 _SIOCETHTOOL = 0x8946
 _NUD_PERMANENT = 0x80
-_RTN_UNICAST, _RT_SCOPE_UNIVERSE, _RT_TABLE_MAIN, _RTPROT_STATIC, _RTNH_F_ONLINK = 1, 0, 254, 4, 4
 _IFA_F_NOPREFIXROUTE, _IFA_F_NODAD = 0x200, 0x02
 
 
@@ -56,7 +54,7 @@ _IFNAME, _MTU, _ADDRESS, _MASTER, _NET_NS_FD, _LINKINFO, _PROP_LIST, _ALT_IFNAME
     _LINK_ATTRIBUTES[f"IFLA_{name}"] for name in (
         "IFNAME", "MTU", "ADDRESS", "MASTER", "NET_NS_FD", "LINKINFO", "PROP_LIST", "ALT_IFNAME"))
 _EXT_MASK, _SKIP_STATISTICS = _LINK_ATTRIBUTES["IFLA_EXT_MASK"], 8
-_IFA, _RTA, _NDA = attribute_numbers(ifaddrmsg), attribute_numbers(rtmsg), attribute_numbers(ndmsg)
+_IFA, _NDA = attribute_numbers(ifaddrmsg), attribute_numbers(ndmsg)
 _INFO_KIND, _INFO_DATA = 1, 2
 
 
@@ -81,13 +79,14 @@ class Batch:
     """Changes to send in one go. `subject` names what a refused change was about."""
 
     def __init__(self) -> None:
-        self._messages: list[tuple[int, int, bytes, str]] = []
+        self._messages: list[tuple[int, int, bytes, str, int]] = []
 
     def __len__(self) -> int:
         return len(self._messages)
 
-    def add(self, kind: int, flags: int, body: bytes, subject: str) -> None:
-        self._messages.append((kind, flags, body, subject))
+    def add(self, kind: int, flags: int, body: bytes, subject: str, unless: int = 0) -> None:
+        """`unless` is the error of what has been done already."""
+        self._messages.append((kind, flags, body, subject, unless))
 
     def veth(self, a: End, b: End, a_netns: int, b_netns: int) -> None:
         """Create both ends in their namespaces (file descriptors), with name, index, MAC and MTU; `a` is up, `b` down
@@ -107,7 +106,7 @@ class Batch:
 
     def remove(self, index: int) -> None:
         """Delete a device, and with one end of a veth pair the other; it may be gone already."""
-        self.add(RTM_DELLINK, SET, _LINK.pack(0, 0, index, 0, 0), f"device {index}")
+        self.add(RTM_DELLINK, SET, _LINK.pack(0, 0, index, 0, 0), f"device {index}", errno.ENODEV)
 
     def set_up(self, index: int, up: bool = True, master: int | None = None) -> None:
         """Set a device up or down, and make it a port of the bridge with index `master`."""
@@ -118,25 +117,17 @@ class Batch:
         names = attribute(_PROP_LIST | NESTED, attribute(_ALT_IFNAME, text(altname)))
         self.add(RTM_NEWLINKPROP, NEW, _LINK.pack(0, 0, index, 0, 0) + names, f"altname {altname}")
 
-    def address(self, index: int, cidr: str, connected: bool = True) -> None:
+    def address(self, index: int, cidr: str, connected: bool = True, metric: int = 0) -> None:
         """Give the device with this index the address "a.b.c.d/len" or "x::y/len"; `connected`: and the route to its
-        net. All addresses here are given out by somebody, so the kernel need not look whether one is taken."""
-        flags = (0 if connected else _IFA_F_NOPREFIXROUTE) | (_IFA_F_NODAD if _family(cidr) == socket.AF_INET6 else 0)
+        net, which is chosen before others of a higher `metric` (0: the kernel's own). All addresses here are given out
+        by somebody, so the kernel need not look whether one is taken."""
+        flags = (0 if connected else _IFA_F_NOPREFIXROUTE) | (_IFA_F_NODAD if family(cidr) == socket.AF_INET6 else 0)
         body = _address(index, cidr) + (attribute(_IFA["IFA_FLAGS"], number(flags)) if flags else b"")
+        body += attribute(_IFA["IFA_RT_PRIORITY"], number(metric)) if metric else b""
         self.add(RTM_NEWADDR, REPLACE, body, cidr)
 
     def remove_address(self, index: int, cidr: str) -> None:
         self.add(RTM_DELADDR, SET, _address(index, cidr), cidr)
-
-    def route(self, index: int, cidr: str, gateway: str, source: str | None = None) -> None:
-        """Route `cidr` to `gateway`, which need not be in any network of the device (onlink)."""
-        host, length = cidr.split("/")
-        body = struct.pack("=BBBBBBBBI", _family(cidr), int(length), 0, 0, _RT_TABLE_MAIN, _RTPROT_STATIC,
-                           _RT_SCOPE_UNIVERSE, _RTN_UNICAST, _RTNH_F_ONLINK)
-        for name, value in (("RTA_DST", host), ("RTA_GATEWAY", gateway), ("RTA_PREFSRC", source)):
-            if value is not None:
-                body += attribute(_RTA[name], _packed(value))
-        self.add(RTM_NEWROUTE, REPLACE, body + attribute(_RTA["RTA_OIF"], number(index)), f"route {cidr}")
 
     def neighbour(self, index: int, address: str, mac: str) -> None:
         """A permanent neighbour entry."""
@@ -151,14 +142,14 @@ class Batch:
         refused: list[str] = []
         piece: list[bytes] = []
         size = first = 0
-        for at, (kind, flags, body, _subject) in enumerate(messages):
+        for at, (kind, flags, body, _subject, _unless) in enumerate(messages):
             piece.append(_HEADER.pack(len(body) + 16, kind, flags, at, 0) + body)
             size += len(body) + 16
             if size > _WRITE_BYTES or at == len(messages) - 1:
                 channel.send(b"".join(piece))
                 answers = _acknowledgements(channel, at + 1 - first)
                 refused += [f"{messages[index][3]}: {os.strerror(code)}" for index, code in answers
-                            if code and (messages[index][0], code) != (RTM_DELLINK, errno.ENODEV)]
+                            if code not in (0, messages[index][4])]
                 piece, size, first = [], 0, at + 1
         if refused:
             more = f" and {len(refused) - 5} more" if len(refused) > 5 else ""
@@ -172,16 +163,17 @@ def _device(end: End, netns: int) -> bytes:
 
 def _address(index: int, cidr: str) -> bytes:
     host, length = cidr.split("/")
-    body = struct.pack("=BBBBI", _family(cidr), int(length), 0, 0, index)
-    return body + b"".join(attribute(_IFA[name], _packed(host)) for name in ("IFA_LOCAL", "IFA_ADDRESS"))
+    body = struct.pack("=BBBBI", family(cidr), int(length), 0, 0, index)
+    return body + b"".join(attribute(_IFA[name], packed(host)) for name in ("IFA_LOCAL", "IFA_ADDRESS"))
 
 
-def _family(address: str) -> int:
+def family(address: str) -> int:
+    """That of the address, with or without prefix length."""
     return socket.AF_INET6 if ":" in address else socket.AF_INET
 
 
-def _packed(address: str) -> bytes:
-    return socket.inet_pton(_family(address), address)
+def packed(address: str) -> bytes:
+    return socket.inet_pton(family(address), address)
 
 
 def _acknowledgements(channel: socket.socket, count: int) -> Iterator[tuple[int, int]]:

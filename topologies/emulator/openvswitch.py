@@ -12,9 +12,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from topologies.emulator import namespaces, ovsdb, processes
+from topologies.emulator import namespaces, ovsdb, processes, routing
 from topologies.emulator.errors import OvsdbError, SwitchDead, SwitchError
 from topologies.emulator.netlink import Batch, devices
+from topologies.emulator.routing import Route
 from topologies.emulator.ovsdb import JsonRpc, Operation
 from topologies.emulator.parts import Bridge, BridgePort, OpenVswitch, Vtep
 from topologies.emulator.processes import Process
@@ -196,7 +197,7 @@ def _place_vtep(vtep: Vtep, namespace: namespaces.Namespace) -> None:
     # must not become a connected one, or each remote VTEP would be asked for by ARP.
     batch.address(index, f"{vtep.address}/{vtep.fabric.partition('/')[2]}", connected=False)
     batch.neighbour(index, vtep.router, vtep.router_mac)
-    batch.route(index, vtep.fabric, vtep.router, vtep.address)
+    routing.add(batch, index, Route(vtep.fabric, vtep.router, vtep.address))
     batch.send(namespace.channel)
 
 

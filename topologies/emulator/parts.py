@@ -30,7 +30,7 @@ class PortSpec:
 
 @dataclass(frozen=True, slots=True)
 class InstanceSpec:
-    """A tenant's machine on `server`; `mtu` is that of its ports."""
+    """A tenant's machine on `server`; `mtu` is that of its ports. What has no other way takes the first port."""
 
     id: str
     server: str
@@ -80,6 +80,8 @@ class End:
     rate_mbps: float | None = None  # shaped by us with HTB; behind Open vSwitch its QoS record does it
     gateway: str | None = None  # the default route's next hop
     gateway6: str | None = None  # the IPv6 one's; where it is None the device has no IPv6
+    table: int | None = None  # the routing table of what comes from its addresses, if they have one of their own
+    metric: int = 0  # of its routes in the main table
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,23 +22,25 @@ class Exchanges:
 
     def __init__(self, endpoints: dict[str, Endpoint], mint: Mint, selector: BaseSelector, ledger: Ledger) -> None:
         self._endpoints, self._mint, self._selector, self._ledger = endpoints, mint, selector, ledger
-        self._listeners: dict[tuple[str, int, int], socket.socket] = {}
+        self._listeners: dict[tuple[str, str, int], socket.socket] = {}
         self._clients: dict[int, socket.socket] = {}
         self._served: set[socket.socket] = set()
 
     def start(self, probe: Probe) -> None:
-        """Connect from the source to the target; a connection that this probe has already is given up."""
+        """Connect from the source to the target, by their addresses: a machine may have others. A connection that this
+        probe has already is given up."""
         self._drop(self._clients.pop(probe.id, None))
-        target = self._endpoints[probe.target]
+        source, target = self._endpoints[probe.source], self._endpoints[probe.target]
+        here, there = probe.packet.ip_src or source.ip, probe.packet.ip_dst or target.ip
         port = probe.packet.l4_dst or 0
         try:
-            family = socket.AF_INET6 if ":" in (probe.packet.ip_dst or "") else socket.AF_INET
-            self._listen(target, port, family)
-            with inside(self._endpoints[probe.source].netns):
-                client = socket.socket(family, socket.SOCK_STREAM | socket.SOCK_NONBLOCK)
+            self._listen(target, there, port)
+            with inside(source.netns):
+                client = socket.socket(_family(here), socket.SOCK_STREAM | socket.SOCK_NONBLOCK)
             self._clients[probe.id] = client
             client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET_ON_CLOSE)
-            status = client.connect_ex((probe.packet.ip_dst or target.ip, port))
+            client.bind((here, 0))
+            status = client.connect_ex((there, port))
         except OSError as error:
             self._ledger.trouble(probe.id, f"TCP: {error.strerror or error}")
             return
@@ -55,21 +57,19 @@ class Exchanges:
         self._served.clear()
         self._listeners.clear()
 
-    def _listen(self, target: Endpoint, port: int, family: int) -> None:
-        if (target.name, port, family) in self._listeners:
+    def _listen(self, target: Endpoint, address: str, port: int) -> None:
+        if (target.name, address, port) in self._listeners:
             return
         with inside(target.netns):
-            listener = socket.socket(family, socket.SOCK_STREAM | socket.SOCK_NONBLOCK)
+            listener = socket.socket(_family(address), socket.SOCK_STREAM | socket.SOCK_NONBLOCK)
         try:
-            if family == socket.AF_INET6:
-                listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            listener.bind(("", port))
+            listener.bind((address, port))
             listener.listen(_BACKLOG)
         except OSError as error:
             listener.close()
             raise ProbeError(target.name, f"cannot listen on TCP port {port}: {error.strerror}") from error
-        self._listeners[target.name, port, family] = listener
+        self._listeners[target.name, address, port] = listener
         self._selector.register(listener, EVENT_READ, lambda: self._accept(target.name, listener))
 
     def _accept(self, endpoint: str, listener: socket.socket) -> None:
@@ -129,3 +129,7 @@ class Exchanges:
         if connection in self._selector.get_map():
             self._selector.unregister(connection)
         connection.close()
+
+
+def _family(address: str) -> int:
+    return socket.AF_INET6 if ":" in address else socket.AF_INET

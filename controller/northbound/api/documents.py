@@ -16,6 +16,7 @@ from controller.model.kinds import KINDS
 from controller.model.problem import InvalidIntent, Problem
 from controller.model.qos import NO_QOS
 from controller.model.snapshot import Intent, Snapshot
+from controller.model.tenancy import FIRST_PORT
 from controller.northbound.api import edits, models, physical, views
 from controller.northbound.api.endpoints import Endpoint
 from controller.northbound.api.models import Document
@@ -143,8 +144,9 @@ def _refuse_switched(present: Intent, new: Intent) -> None:
     for port in new.ports:
         for key, (field, default) in _OPERATORS.items():
             if getattr(port, field) != getattr(before.get(port.id), field, default):
-                tenant, vpc, instance, _ = port.id.split(".")
-                path = ("tenants", tenant, "vpcs", vpc, "instances", instance, key)
+                tenant, vpc, instance, name = port.id.split(".")
+                further = () if name == FIRST_PORT else ("ports", name)
+                path = "tenants", tenant, "vpcs", vpc, "instances", instance, *further, key
                 problems.append(Problem(path, "is the operator's", "leave it out"))
     if problems:
         raise invalid(problems)

@@ -16,7 +16,7 @@ from controller.model.order import natural
 from controller.model.parts import elsewhere, part, with_part
 from controller.model.problem import InvalidIntent, Path, Problem
 from controller.model.snapshot import Intent, Snapshot
-from controller.model.tenancy import Tenant, Vpc
+from controller.model.tenancy import FIRST_PORT, Tenant, Vpc
 from controller.northbound.api import views
 from controller.northbound.api.problems import ApiProblem, conflict, invalid, not_found
 from controller.northbound.api.views import Names
@@ -24,7 +24,8 @@ from controller.northbound.store import Contents
 
 Fields = Mapping[str, Any]
 _NAMED_BY_SUBNETS = ("route_tables", "network_acls")
-Members = dict[str, dict[str, Fields]]  # "subnets", "instances", ... -> name -> what is said of it
+_WITH_PORTS = ("instances", "ports")  # what is in subnets and security groups: first ports, further ones
+Members = dict[str, dict[str, Fields]]  # "subnets", "instances", ... -> name (of a port: id) -> what is said of it
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +65,9 @@ def put(contents: Contents, kind: str, names: Names, items: Sequence[Item], anew
             members[kind].pop(item.name, None)  # to the end: what is new is blamed for what it collides with
             members[kind][item.name] = item.fields
 
-    return _in_vpc(contents, names, add, {(kind, item.name): item.path for item in items})
+    if kind == "ports":
+        _refuse_homeless(contents, names, items)
+    return _in_vpc(contents, names, add, {_place(kind, item.name): item.path for item in items})
 
 
 def remove(contents: Contents, kind: str, names: Names, cascade: bool) -> Snapshot:
@@ -88,34 +91,47 @@ def remove(contents: Contents, kind: str, names: Names, cascade: bool) -> Snapsh
         _refuse_used(f"VPC {identifier}", members, cascade)
         return _with_intent(contents, with_part(intent, identifier, Intent()))
     name = names[kind.removesuffix("s")]
+    if kind == "ports":
+        _refuse_first(contents, names)
 
     def drop(members: Members) -> None:
         if name not in members[kind]:
             raise not_found(f"such {views.WORDS[kind]}")
         gone = members[kind].pop(name)
-        if kind == "subnets":
-            users = [user for user, fields in members["instances"].items() if fields["subnet"] == name]
-            _refuse_used(f"subnet {name}", users, cascade)
-            for user in users:
-                del members["instances"][user]
-        if kind == "security_groups":
-            _drop_group(members, name, cascade)
-        if kind == "peerings":
-            _drop_peering(members, str(gone["peer"]), cascade)
-        if kind in _NAMED_BY_SUBNETS:
-            _drop_list(members, kind, name, cascade)
+        _drop_users(members, (kind, name), gone, cascade)
 
     return _in_vpc(contents, names, drop, {})
 
 
+def _drop_users(members: Members, what: tuple[str, str], gone: Fields, cascade: bool) -> None:
+    """Takes what goes, and of which `gone` was said, out of what uses it, or removes that, too."""
+    kind, name = what
+    if kind == "subnets":
+        users = _with_ports(members, lambda fields: fields["subnet"] == name)
+        _refuse_used(f"subnet {name}", [user for _, user in users], cascade)
+        for of, user in users:
+            del members[of][user]
+    if kind == "security_groups":
+        _drop_group(members, name, cascade)
+    if kind == "peerings":
+        _drop_peering(members, str(gone["peer"]), cascade)
+    if kind in _NAMED_BY_SUBNETS:
+        _drop_list(members, kind, name, cascade)
+
+
 def _drop_group(members: Members, name: str, cascade: bool) -> None:
     """Takes the members out of a group that goes, and removes the rules of other groups that speak of it."""
-    users = [user for user, fields in members["instances"].items() if name in fields.get("groups", ())]
-    _drop_rules(members, f"security group {name}", lambda group: group == name, cascade, users)
-    for user in users:
-        fields = dict(members["instances"][user])
+    users = _with_ports(members, lambda fields: name in fields.get("groups", ()))
+    _drop_rules(members, f"security group {name}", lambda group: group == name, cascade, [user for _, user in users])
+    for of, user in users:
+        fields = dict(members[of][user])
         fields["groups"] = [group for group in fields["groups"] if group != name] or None
-        members["instances"][user] = {key: value for key, value in fields.items() if value is not None}
+        members[of][user] = {key: value for key, value in fields.items() if value is not None}
+
+
+def _with_ports(members: Members, uses: Callable[[Fields], bool]) -> list[tuple[str, str]]:
+    """(collection, name) of the instances and further ports of which this is true."""
+    return [(kind, name) for kind in _WITH_PORTS for name, fields in members[kind].items() if uses(fields)]
 
 
 def _drop_rules(
@@ -156,7 +172,9 @@ def _in_vpc(contents: Contents, names: Names, edit: Callable[[Members], None], p
     members = data[tenant]["vpcs"][vpc]
     for optional in OPTIONAL:
         members.setdefault(optional, {})
+    members["ports"] = _ports_out_of(members["instances"], identifier)
     edit(members)
+    _put_back(members)
     servers = [chassis.name for chassis in contents.snapshot.chassis]
     try:
         new = allocate(data, servers, present, contents.retired, elsewhere(whole, identifier))
@@ -168,8 +186,54 @@ def _in_vpc(contents: Contents, names: Names, edit: Callable[[Members], None], p
 def _placed(problem: Problem, paths: Mapping[Any, Path]) -> Problem:
     """The problem with its path as it is in the request, or as it is in the VPC for what was not asked for."""
     inside = problem.path[4:]  # behind tenants, NAME, vpcs, NAME
-    asked = paths.get(tuple(inside[:2]))
-    return problem._replace(path=inside if asked is None else (*asked, *inside[2:]))
+    asked = next((size for size in (_PORT_DEPTH, 2) if inside[:size] in paths), None)
+    return problem._replace(path=inside if asked is None else (*paths[inside[:asked]], *inside[asked:]))
+
+
+_PORT_DEPTH = 4  # instances, NAME, ports, NAME
+
+
+def _place(kind: str, name: str) -> Path:
+    """Where in the VPC's part of a lab file a member is."""
+    if kind != "ports":
+        return kind, name
+    _, _, instance, port = name.split(".")
+    return ("instances", instance) if port == FIRST_PORT else ("instances", instance, "ports", port)
+
+
+def _ports_out_of(instances: dict[str, Fields], vpc: str) -> dict[str, Fields]:
+    """Takes the further ports out of the instances of the VPC; by id."""
+    found: dict[str, Fields] = {}
+    for instance, fields in instances.items():
+        found |= {f"{vpc}.{instance}.{name}": port for name, port in fields.get("ports", {}).items()}
+        instances[instance] = {key: said for key, said in fields.items() if key != "ports"}
+    return found
+
+
+def _put_back(members: Members) -> None:
+    """Puts ports into their instances; those of an instance that went are gone."""
+    for identifier, fields in members.pop("ports").items():
+        _, _, instance, name = identifier.split(".")
+        said = members["instances"].get(instance)
+        if said is not None and name == FIRST_PORT:
+            own = {key: said[key] for key in ("server", "ports") if key in said}
+            members["instances"][instance] = {**fields, **own}
+        elif said is not None:
+            members["instances"][instance] = {**said, "ports": {**said.get("ports", {}), name: fields}}
+
+
+def _refuse_homeless(contents: Contents, names: Names, items: Sequence[Item]) -> None:
+    """A port is one of an instance of the VPC in the path."""
+    there = {instance["id"] for instance in views.instances(contents, names)}
+    for item in items:
+        if item.name.count(".") != _PORT_DEPTH - 1 or item.name.rpartition(".")[0] not in there:
+            raise not_found("such instance")
+
+
+def _refuse_first(contents: Contents, names: Names) -> None:
+    port = views.one(contents, "ports", names)
+    if port["name"] == FIRST_PORT:
+        raise conflict(f"{port['id']} is the first port of {port['instance']}", "it goes with the instance")
 
 
 def shared(old: Intent, new: Intent) -> Intent:

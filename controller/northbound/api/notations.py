@@ -39,6 +39,7 @@ class Notation:
             raise PydanticCustomError("notation", "{message}", words) from error
 
 
+PortName = Annotated[str, Notation(addresses.further_port, addresses.FURTHER_PORT, 5, "eth1")]
 Name = Annotated[str, Notation(addresses.label, addresses.LABEL, 63, "web1")]
 Cidr = Annotated[str, Notation(addresses.cidr, addresses.CIDR, 18, "10.1.0.0/24")]
 Address = Annotated[str, Notation(addresses.address, addresses.ADDRESS, 15, "10.1.0.10")]

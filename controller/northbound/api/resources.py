@@ -83,7 +83,9 @@ RESOURCES = (
         READ | dict.fromkeys(CHANGES, WRITERS), "network_acl",
     ),
     Resource("instances", f"{VPC}/instances", "Machines.", READ | dict.fromkeys(CHANGES, WRITERS), "instance"),
-    Resource("ports", f"{VPC}/ports", "Network interfaces of instances.", READ, "port"),
+    Resource(
+        "ports", f"{VPC}/ports", "Network interfaces of instances.", READ | dict.fromkeys(CHANGES, WRITERS), "port"
+    ),
     Resource("fabric", "/v1/fabric", "The physical network.", dict.fromkeys((Verb.SHOW, Verb.SET), OPERATOR)),
     Resource(
         "chassis", "/v1/chassis", "Devices with a VTEP.",

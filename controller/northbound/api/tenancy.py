@@ -10,7 +10,7 @@ from pydantic import Field, create_model
 
 from controller.model.problem import Problem
 from controller.model.snapshot import Snapshot
-from controller.northbound.api import edits, models, views
+from controller.northbound.api import edits, models, objects, views
 from controller.northbound.api.edits import Item
 from controller.northbound.api.endpoints import Endpoint, path_names, typed
 from controller.northbound.api.pages import Window, page, page_of
@@ -44,16 +44,16 @@ class Shape:
 
 
 SHAPES: Mapping[str, Shape] = {
-    "tenants": Shape(models.TenantOut, models.NewTenant, models.TenantBody),
-    "vpcs": Shape(models.VpcOut, models.NewVpc, models.VpcBody),
-    "subnets": Shape(models.SubnetOut, models.NewSubnet, models.SubnetBody),
-    "security_groups": Shape(models.SecurityGroupOut, models.NewSecurityGroup, models.SecurityGroupBody),
-    "peerings": Shape(models.PeeringOut, models.NewPeering, models.PeeringBody),
-    "route_tables": Shape(models.RouteTableOut, models.NewRouteTable, models.RouteTableBody),
-    "routes": Shape(models.RouteOut),
-    "network_acls": Shape(models.NetworkAclOut, models.NewNetworkAcl, models.NetworkAclBody),
-    "instances": Shape(models.InstanceOut, models.NewInstance, models.InstanceBody),
-    "ports": Shape(models.PortOut),
+    "tenants": Shape(objects.TenantOut, objects.NewTenant, objects.TenantBody),
+    "vpcs": Shape(objects.VpcOut, objects.NewVpc, objects.VpcBody),
+    "subnets": Shape(objects.SubnetOut, objects.NewSubnet, objects.SubnetBody),
+    "security_groups": Shape(objects.SecurityGroupOut, objects.NewSecurityGroup, objects.SecurityGroupBody),
+    "peerings": Shape(objects.PeeringOut, objects.NewPeering, objects.PeeringBody),
+    "route_tables": Shape(objects.RouteTableOut, objects.NewRouteTable, objects.RouteTableBody),
+    "routes": Shape(objects.RouteOut),
+    "network_acls": Shape(objects.NetworkAclOut, objects.NewNetworkAcl, objects.NetworkAclBody),
+    "instances": Shape(objects.InstanceOut, objects.NewInstance, objects.InstanceBody),
+    "ports": Shape(objects.PortOut, objects.NewPort, objects.PortBody),
 }
 
 
@@ -93,7 +93,7 @@ def _create(resource: Resource) -> Endpoint:
     async def creating(
         here: Here, names: Any, item: Any, options: Annotated[Options, Depends()], request: Request
     ) -> Any:
-        one = _item(item, ())
+        one = _item(item, names, ())
         change = Change(
             _put(here, resource, names, [one], anew=True),
             lambda done: views.one(done.contents, resource.kind, {**names, resource.item: one.name}),
@@ -114,7 +114,7 @@ def _bulk(resource: Resource) -> Endpoint:
     async def creating_many(
         here: Here, names: Any, many: Any, options: Annotated[Options, Depends()], request: Request
     ) -> Any:
-        wanted = [_item(each, ("items", number)) for number, each in enumerate(many.items)]
+        wanted = [_item(each, names, ("items", number)) for number, each in enumerate(many.items)]
         ids = [views.identify(resource.kind, {**names, resource.item: each.name}) for each in wanted]
         change = Change(
             _put(here, resource, names, wanted, anew=True),
@@ -168,13 +168,13 @@ def _put(here: Session, resource: Resource, names: Names, items: Sequence[Item],
     return lambda contents: edits.put(contents, resource.kind, names, items, anew)
 
 
-def _item(body: models.Named, path: tuple[str | int, ...]) -> Item:
-    return Item(body.name, _said(body), path)
+def _item(body: models.Named, names: Names, path: tuple[str | int, ...]) -> Item:
+    return Item(body.key(names), _said(body), path)
 
 
 def _said(body: models.Body) -> dict[str, Any]:
     """What a body says; what it leaves out is left out."""
-    return body.model_dump(exclude={"name"}, exclude_none=True)
+    return body.model_dump(exclude={"name", "instance"}, exclude_none=True)
 
 
 def _of_parent(contents: Contents, resource: Resource, names: Names) -> int:

@@ -88,14 +88,17 @@ def instances(contents: Contents, names: Names) -> list[View]:
         if names.get("instance", one.name) != one.name:
             continue
         own = [port.id for port in ports[one.id]]
-        first = ports[one.id][0]
         view = _view(contents, one.id, standings[one.id], name=one.name, vpc=one.vpc, server=one.server)
         view["generation"] = max(contents.generations.get(name, contents.generation) for name in (one.id, *own))
-        subnet = first.subnet.rpartition(".")[2]
-        view["groups"] = [name.rpartition(".")[2] for name in first.groups]
-        own_addresses = {"ip": first.address, "ip6": first.address6, "mac": first.mac}
-        found.append({**view, "subnet": subnet, **own_addresses, "ports": own, "qos": plain(first.qos)})
+        found.append({**view, **_port(ports[one.id][0]), "ports": own})
     return found
+
+
+def _port(port: Port) -> View:
+    """What is said of it, in the words that it is said in."""
+    groups = [name.rpartition(".")[2] for name in port.groups]
+    return {"subnet": port.subnet.rpartition(".")[2], "ip": port.address, "ip6": port.address6, "mac": port.mac,
+            "groups": groups, "qos": plain(port.qos)}  # fmt: skip
 
 
 def security_groups(contents: Contents, names: Names) -> list[View]:
@@ -115,8 +118,8 @@ def ports(contents: Contents, names: Names) -> list[View]:
     standings = dict(part.ports())
     return [
         _view(
-            contents, one.id, standings[one.id], server=part.servers[one.instance],
-            qos=plain(one.qos), **{key: getattr(one, key) for key in _PORT},
+            contents, one.id, standings[one.id], name=one.name, instance=one.instance,
+            server=part.servers[one.instance], spoofing_allowed=one.spoofing_allowed, **_port(one),
         )
         for one in part.intent.ports
     ]  # fmt: skip
@@ -237,7 +240,6 @@ def known(contents: Contents, names: Names) -> None:
 
 
 _SUBNET = ("name", "vpc", "cidr", "gateway", "cidr6", "gateway6", "vni")
-_PORT = ("name", "instance", "subnet", "address", "address6", "mac", "spoofing_allowed")
 
 
 def _vpc_part(contents: Contents, names: Names) -> Part:

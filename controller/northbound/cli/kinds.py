@@ -54,10 +54,7 @@ KINDS = {
             "instances", 3, ("id", "subnet", "ip", "server", *STATE),
             ("ip6", "mac", "groups", "ports", "qos", "error"),
         ),
-        Kind(
-            "ports", 4, ("id", "subnet", "address", "server", *STATE), ("address6", "mac", "qos", "error"),
-            deletable=False,
-        ),
+        Kind("ports", 4, ("id", "subnet", "ip", "server", *STATE), ("ip6", "mac", "groups", "qos", "error")),
         Kind("chassis", 0, ("id", "vtep", *STATE), ("vtep_mac", "phy_dpid", "int_dpid", "ovsdb", "error")),
         Kind("tokens", 0, ("id", "name", "role", "tenant"), ("created",)),
     )

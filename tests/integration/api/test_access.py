@@ -33,8 +33,9 @@ CHILD = OWN | {
 }  # fmt: skip
 BODIES = {
     "tenants": {"name": "new"}, "vpcs": {"name": "new"}, "subnets": {"name": "new", "cidr": "10.9.0.0/24"},
-    "instances": {"name": "new", "subnet": "web"}, "security_groups": {"name": "new"},
-    "route_tables": {"name": "new"}, "network_acls": {"name": "new"}, "peerings": {"name": "new", "peer": "green.new"},
+    "instances": {"name": "new", "subnet": "web"}, "ports": {"name": "eth1", "instance": "web1", "subnet": "web"},
+    "security_groups": {"name": "new"}, "route_tables": {"name": "new"}, "network_acls": {"name": "new"},
+    "peerings": {"name": "new", "peer": "green.new"},
     "apply": {"tenants": {"red": {}}},
     "tokens": {"name": "made", "role": "tenant-reader", "tenant": "red"},
     "fabric": asdict(FABRIC), "chassis": {key: value for key, value in asdict(CHASSIS[0]).items() if key != "name"},
@@ -98,7 +99,7 @@ def _try(of: World, who: str | None, method: str, path: str, kind: str, names: M
         body = {"items": [body]}
     if method == "PUT" and kind not in ("fabric", "chassis"):
         assert body is not None
-        body = {key: value for key, value in body.items() if key != "name"}
+        body = {key: value for key, value in body.items() if key not in ("name", "instance")}
     with of.http(who).stream(method, url, headers=NEVER, json=body if method in ("POST", "PUT") else None) as answer:
         status = answer.status_code
     return "yes" if status < 300 or status == 412 else str(status)

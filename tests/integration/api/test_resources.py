@@ -18,7 +18,7 @@ def test_a_subnet_gets_ipv6_and_gives_it_back(http: httpx.Client) -> None:
     assert dual.status_code == 200 and (dual.json()["cidr6"], dual.json()["gateway6"]) == ("fd00:1::/64", "fd00:1::1")
     made = http.get(f"{PROD}/instances/web1").json()
     assert made["ip6"].startswith("fd00:1::") and http.get(f"{PROD}/ports/red.prod.web1.eth0").json()[
-        "address6"] == made["ip6"]  # fmt: skip
+        "ip6"] == made["ip6"]  # fmt: skip
     chosen = http.put(f"{PROD}/instances/web1", json={"subnet": "web", "ip6": "fd00:1:0::9"})
     assert chosen.status_code == 200 and chosen.json()["ip6"] == "fd00:1::9"
     kept = http.put(f"{PROD}/instances/web1", json={"subnet": "web"})

@@ -74,7 +74,7 @@ def test_strange_values_and_keys_have_short_messages(huge: object) -> None:
 
 def test_unknown_keys_come_with_the_one_that_was_meant() -> None:
     assert only({"red": {"vpc": {}}}).hint == "did you mean 'vpcs'?"
-    known = "known keys: subnet, ip, ip6, mac, server, anti_spoofing, qos, groups"
+    known = "known keys: subnet, ip, ip6, mac, anti_spoofing, qos, groups, server, ports"
     assert only(instances(a={"colour": "x"})).hint == known
 
 
@@ -169,7 +169,7 @@ def test_full_subnet() -> None:
     subnet = {"web": {"cidr": "10.1.0.0/30"}}
     assert validate(vpc(subnet, {"a": {"subnet": "web"}}), SERVERS, 9216) == []
     problem = only(vpc(subnet, {"a": {"subnet": "web"}, "b": {"subnet": "web"}}))
-    assert problem.message == "2 instances are in 10.1.0.0/30, which has room for 1"
+    assert problem.message == "2 ports are in 10.1.0.0/30, which has room for 1"
 
 
 def test_a_subnet_and_an_instance_cannot_share_an_id() -> None:

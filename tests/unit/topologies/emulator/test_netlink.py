@@ -9,8 +9,9 @@ from pyroute2.netlink.rtnl.ndmsg import ndmsg
 from pyroute2.netlink.rtnl.rtmsg import rtmsg
 from pyroute2.netlink.rtnl.tcmsg import tcmsg
 
-from topologies.emulator import netlink, shaping
+from topologies.emulator import netlink, routing, shaping
 from topologies.emulator.parts import End
+from topologies.emulator.routing import Route
 
 
 class Recorder:
@@ -109,12 +110,12 @@ def test_address_route_neighbour() -> None:
     batch.address(3, "10.0.0.2/8")
     [address] = decode(batch, ifaddrmsg)
     assert (address["prefixlen"], address["index"], address.get_attr("IFA_LOCAL")) == (8, 3, "10.0.0.2")
-    batch.route(3, "10.0.0.0/8", "169.254.0.1", "10.0.0.2")
+    routing.add(batch, 3, Route("10.0.0.0/8", "169.254.0.1", "10.0.0.2"))
     [route] = decode(batch, rtmsg)
     assert (route["dst_len"], route["table"], route["flags"] & 4) == (8, 254, 4)
     assert route.get_attr("RTA_GATEWAY") == "169.254.0.1" and route.get_attr("RTA_OIF") == 3
     batch = netlink.Batch()
-    batch.route(4, "0.0.0.0/0", "10.1.0.1")
+    routing.add(batch, 4, Route("0.0.0.0/0", "10.1.0.1"))
     [route] = decode(batch, rtmsg)
     assert (route["dst_len"], route.get_attr("RTA_GATEWAY"), route.get_attr("RTA_OIF")) == (0, "10.1.0.1", 4)
     assert route.get_attr("RTA_PREFSRC") is None
@@ -129,7 +130,7 @@ def test_ipv6_address_and_route() -> None:
     batch.remove_address(3, "fd00:1::2/64")
     [address] = decode(batch, ifaddrmsg)
     assert (address["family"], address.get_attr("IFA_LOCAL")) == (socket.AF_INET6, "fd00:1::2")
-    batch.route(4, "::/0", "fe80::5eff:fe00:101")
+    routing.add(batch, 4, Route("::/0", "fe80::5eff:fe00:101"))
     [route] = decode(batch, rtmsg)
     assert (route["family"], route["dst_len"], route["flags"] & 4) == (socket.AF_INET6, 0, 4)
     assert (route.get_attr("RTA_GATEWAY"), route.get_attr("RTA_OIF")) == ("fe80::5eff:fe00:101", 4)
