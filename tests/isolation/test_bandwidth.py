@@ -116,6 +116,14 @@ def test_what_arrives_is_what_may(rates: dict[str, float], name: str) -> None:
     assert abs(rates[name] - 1) <= WITHIN
 
 
+def test_what_one_may_not_get_of_a_broadcast_others_get(lab: Lab) -> None:
+    limited, beside = f"{VPC}gets-pps", f"{VPC}sends-tcp"  # on one server
+    with streaming(lab, (f"{VPC}peer3", limited, "10.1.0.255", (100, 450))) as (stream,):
+        gauges = stream.gauge(900, 600, packets=True), stream.gauge(1350, 900, packets=True, at=beside)
+        some, every = map(reading, gauges)
+    assert abs(some / 300 - 1) <= WITHIN and abs(every / 450 - 1) <= WITHIN
+
+
 def test_a_mark_and_what_is_beside_it_reach_the_outer_header(lab: Lab) -> None:
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
     watch = lab.spawn("server-1", [sys.executable, "-c", WATCH], text=True, **pipes)
