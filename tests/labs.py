@@ -57,6 +57,11 @@ def _vpcs(draw: st.DrawFn) -> dict[str, Any]:
         for name in list(instances)[: 5 - len(instances)]:
             homes = st.dictionaries(st.sampled_from(["eth1", "eth15"]), st.sampled_from(sorted(subnets)), max_size=1)
             instances[name]["ports"] = {port: {"subnet": home} for port, home in draw(homes).items()}
+        for one in [one for one in instances.values() if "/16" in subnets[one["subnet"]]["cidr"]]:
+            subnet = subnets[one["subnet"]]
+            shared = [subnet["cidr"].replace("0.0/16", "9.9"), subnet["cidr"].replace("0.0/16", "8.16/28")]
+            shared += [subnet["cidr6"].replace("/64", "9:0/120")] if "cidr6" in subnet else []
+            one["allowed_addresses"] = draw(st.lists(st.sampled_from(shared), unique=True))
     vpc: dict[str, Any] = {"subnets": subnets, "instances": instances}
     if draw(st.booleans()):
         vpc["peerings"] = {name: {"peer": f"{name}.there"} for name in draw(st.sets(st.sampled_from(["p-1", "p-2"])))}

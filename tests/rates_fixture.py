@@ -27,6 +27,7 @@ UDP = """
 import select, socket, sys, time
 size, per_second = map(int, sys.argv[2:])
 with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as out:
+    out.setsockopt(socket.SOL_SOCKET, socket.SO_BROADCAST, 1)
     print("ready", flush=True)
     begun, sent = time.monotonic(), 0
     while not select.select([sys.stdin], [], [], 0.005)[0]:
@@ -54,18 +55,20 @@ print((last - first) / (ended - begun))
 
 
 class Stream:
-    """From one instance to the address of another, as fast as it can (TCP), or in datagrams of so many bytes (UDP)."""
+    """From one instance to the address of another, as fast as it can (TCP), or in datagrams of so many bytes (UDP). To
+    all of a subnet, nobody takes them in."""
 
     def __init__(self, lab: Lab, source: str, target: str, address: str, datagrams: tuple[int, int] | None) -> None:
         self._lab, self._target = lab, target
-        self._processes = [_ready(lab, target, SINK, address)]
+        self._processes = [] if address.endswith(".255") else [_ready(lab, target, SINK, address)]
         sender = (TCP, address) if datagrams is None else (UDP, address, *map(str, datagrams))
         self._processes.append(_ready(lab, source, *sender))
 
-    def gauge(self, size: int, settle: int, packets: bool = False) -> "subprocess.Popen[str]":
-        """A process that prints the rate at which the target gets the next `size` bytes or packets, after some."""
+    def gauge(self, size: int, settle: int, packets: bool = False, at: str | None = None) -> "subprocess.Popen[str]":
+        """A process that prints the rate at which the target, or another, gets the next `size` bytes or packets, after
+        some."""
         argv = [sys.executable, "-c", GAUGE, str(int(packets)), str(size), str(settle)]
-        gauge = self._lab.spawn(self._target, argv, stdout=subprocess.PIPE, text=True)
+        gauge = self._lab.spawn(at or self._target, argv, stdout=subprocess.PIPE, text=True)
         self._processes.append(gauge)
         return gauge
 

@@ -1,6 +1,5 @@
 """Snapshots for tests of the compiler: a fixed small one, and hypothesis strategies of random ones."""
 
-from collections.abc import Mapping
 from dataclasses import replace
 from ipaddress import IPv4Network, IPv6Network
 
@@ -17,6 +16,7 @@ from controller.model.routing import Route, RouteTable
 from controller.model.security import SecurityGroup, SecurityRule
 from controller.model.snapshot import Intent, Snapshot
 from controller.model.tenancy import Instance, Port, Subnet, Tenant, Vpc
+from sharing import allowing, with_ports
 
 SERVERS = 4
 FABRIC = Fabric(
@@ -120,18 +120,6 @@ def intent_of(tenants: list[tuple[str, int, list[int]]]) -> Intent:
     return Intent(*(tuple(part) for part in parts))
 
 
-def with_ports(intent: Intent, homes: Mapping[str, str]) -> Intent:
-    """The intent with a second port, in the subnet with the given id, of the instances with these ids."""
-    places = {instance.id: place for place, instance in enumerate(intent.instances)}
-    subnets = {one.id: one for one in intent.subnets}
-    more = tuple(
-        Port(instance, "eth1", home, str(IPv4Network(subnets[home].cidr)[100 + places[instance]]),
-             f"02:bb:00:00:00:{places[instance]:02x}", zone=1000 + places[instance])
-        for instance, home in homes.items()
-    )  # fmt: skip
-    return replace(intent, ports=(*intent.ports, *more))
-
-
 def dual_stack(intent: Intent, subnets: set[str] | None = None) -> Intent:
     """The intent with IPv6 in the subnets with these ids (None: in all); `net1` has fd00:0:0:1::/64, in each VPC."""
     prefixes = {one.id: f"fd00:0:0:{one.name.removeprefix('net')}::" for one in intent.subnets
@@ -177,6 +165,7 @@ def intents(draw: st.DrawFn) -> Intent:
     intent = replace(intent, ports=tuple(ports))
     intent = dual_stack(intent, draw(st.sets(st.sampled_from([one.id for one in intent.subnets]))) if intent.subnets
                         else set())
+    intent = draw(allowing(intent))
     for vpc in intent.vpcs:
         if draw(st.booleans()):
             intent = _with_groups(draw, intent, vpc.id)
@@ -197,7 +186,11 @@ def apart(intent: Intent) -> Intent:
     subnets = tuple(
         replace(one, cidr=moved(one.cidr, one.vpc), gateway=moved(one.gateway, one.vpc)) for one in intent.subnets
     )
-    ports = tuple(replace(port, address=moved(port.address, _vpc_of(port))) for port in intent.ports)
+    ports = tuple(
+        replace(port, address=moved(port.address, _vpc_of(port)),
+                allowed_addresses=tuple(moved(one, _vpc_of(port)) for one in port.allowed_addresses))
+        for port in intent.ports
+    )  # fmt: skip
     return replace(intent, subnets=subnets, ports=ports)
 
 

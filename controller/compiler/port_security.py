@@ -3,7 +3,8 @@
 A port that the operator has switched it off for sends from any MAC and address, but still untagged IPv4, IPv6 and ARP
 only. Whatever the port: of Neighbour Discovery only solicitations are let through. Fragments of ICMPv6 show no type,
 but the hop limit that all of Neighbour Discovery has; those are dropped, too. Who asks whether an address is taken
-(from `::`) is not answered: all addresses are given out by us. A port may ask for its address before it has one.
+(from `::`) is not answered: all addresses are given out by us. A port may ask for its address before it has one. From
+the addresses that a port is allowed it sends as from its own.
 """
 
 from collections.abc import Iterator
@@ -30,9 +31,14 @@ class Sender(NamedTuple):
     mac: str
     address: str
     address6: str | None
+    allowed: tuple[str, ...]
     spoofing_allowed: bool
     dscp: int | None
     because: str
+
+    def others(self, version: int) -> Iterator[Prefix]:
+        """The allowed addresses of one version of IP, an EtherType."""
+        return (prefix(one) for one in self.allowed if (":" in one) is (version == IPV6))
 
     @property
     def passes(self) -> tuple[Action, ...]:
@@ -56,7 +62,7 @@ def select(scope: MemberScope | SubnetScope) -> Iterator[Selected]:
             yield scope.subnet.id, scope.inside, Discovery(scope.subnet.vni, scope.subnet.id)
     elif scope.ofport is not None:
         port = scope.port
-        own = port.mac, port.address, port.address6, port.spoofing_allowed, port.qos.dscp
+        own = port.mac, port.address, port.address6, port.allowed_addresses, port.spoofing_allowed, port.qos.dscp
         yield port.id, (scope.chassis.int_dpid,), Sender(scope.ofport, scope.within.subnet.vni, *own, port.id)
 
 
@@ -66,19 +72,21 @@ def compile(view: Sender | Discovery) -> Iterator[Flow]:
         return
     if view.address6 is not None:
         yield from _sends_ipv6(view, view.address6)
-    own_mac, own_address = mac(view.mac), ipv4(view.address)
+    own_mac = mac(view.mac)
     untagged = {"network": view.vni, "in_port": view.ofport, "vlan_vid": 0}
     if view.spoofing_allowed:
         for eth_type, actions in ((IPV4, view.passes), (ARP, (goto(RESOLVE),))):
             sends = match(**untagged, eth_type=eth_type)
             yield flow(PORT_SECURITY, "own", sends, *actions, because=view.because)
         return
-    sends_ipv4 = match(**untagged, eth_src=own_mac, eth_type=IPV4, ip_src=own_address)
-    yield flow(PORT_SECURITY, "own", sends_ipv4, *view.passes, because=view.because)
     asks_for_address = match(**untagged, eth_src=own_mac, ip_src=ipv4(services.UNSPECIFIED), **DHCP_TO_ALL)
     yield flow(PORT_SECURITY, "own", asks_for_address, goto(SERVICES), because=view.because)
-    sends_arp = match(**untagged, eth_src=own_mac, eth_type=ARP, arp_sha=own_mac, arp_spa=own_address)
-    yield flow(PORT_SECURITY, "own", sends_arp, goto(RESOLVE), because=view.because)
+    sources: tuple[int | Prefix, ...] = ipv4(view.address), *view.others(IPV4)
+    for source in sources:
+        sends_ipv4 = match(**untagged, eth_src=own_mac, eth_type=IPV4, ip_src=source)
+        yield flow(PORT_SECURITY, "own", sends_ipv4, *view.passes, because=view.because)
+        sends_arp = match(**untagged, eth_src=own_mac, eth_type=ARP, arp_sha=own_mac, arp_spa=source)
+        yield flow(PORT_SECURITY, "own", sends_arp, goto(RESOLVE), because=view.because)
 
 
 def _sends_ipv6(view: Sender, address: str) -> Iterator[Flow]:
@@ -93,8 +101,9 @@ def _sends_ipv6(view: Sender, address: str) -> Iterator[Flow]:
         return
     own_mac = mac(view.mac)
     near: dict[str, int | Prefix] = {"ipv6_dst": prefix(str(NEARBY))}
-    for source, where in ((address, {}), (link_local(view.mac), near)):
-        own = {"eth_src": own_mac, "ipv6_src": ipv6(source)}
+    ways: list[tuple[int | Prefix, dict[str, int | Prefix]]] = [(ipv6(address), {}), (ipv6(link_local(view.mac)), near)]
+    for source, where in [*ways, *((source, {}) for source in view.others(IPV6))]:
+        own = {"eth_src": own_mac, "ipv6_src": source}
         sends = match(**packet, **own, **where)
         yield flow(PORT_SECURITY, "own", sends, *view.passes, because=view.because)
         solicits = match(**asks, **own, nd_sll=own_mac)

@@ -85,12 +85,13 @@ def security(
 
 def across(scope: SecurityScope, ports: Iterable[Port]) -> SecurityScope:
     """The scope with those of the ports, of VPCs that this one is peered with, that are in groups it speaks of. Routes
-    lead IPv4 alone across a peering, and IPv6 addresses of the other side may be somebody's on this one."""
+    lead IPv4 alone across a peering, and IPv6 addresses of the other side may be somebody's on this one. Of the groups
+    of allowed addresses only their own VPC knows."""
     found = []
     for port in ports:
         groups = sum(1 << scope.bits[name] for name in port.groups if name in scope.bits)
         if groups:
-            found.append((replace(port, address6=None), groups))
+            found.append((replace(port, address6=None, allowed_addresses=()), groups))
     return scope._replace(members=(*scope.members, *found))
 
 

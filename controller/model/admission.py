@@ -4,9 +4,11 @@ Part of `controller.model.reachability`, the definition that flow tables and run
 """
 
 from collections import defaultdict
+from collections.abc import Set
 from ipaddress import ip_address, ip_network
 from typing import Protocol
 
+from controller.model.allowed import within
 from controller.model.ipv6 import link_local
 from controller.model.peering import consented
 from controller.model.security import ANY, FROM_PORT, ICMP, ICMPV6, PROTOCOLS, TO_PORT, SecurityRule, port_range
@@ -37,6 +39,7 @@ class Admission:
         for rule in intent.security_rules:
             self._rules[rule.group, rule.direction].append(rule)
         self._joined = consented(intent.peerings)
+        self._sharing = [port for port in intent.ports if port.allowed_addresses]
         self._groups = {(_vpc(port), port.address): port.groups for port in intent.ports}
         for port in intent.ports:
             if port.address6 is not None:
@@ -71,8 +74,18 @@ class Admission:
             known = other in self._joined.get(vpc, ()) and ":" not in peer
             return known and rule.across in self._groups.get((other, peer), ())
         if rule.peers is not None:
-            return rule.peers in self._groups.get((vpc, peer), ())
+            return rule.peers in self._groups_of(vpc, peer)
         return rule.cidr is None or (peer != "" and ip_address(peer) in ip_network(rule.cidr))
+
+    def _groups_of(self, vpc: str, address: str) -> Set[str]:
+        """Of whose address it is. One that is allowed is in the groups that all have in common who may send from it: so
+        whoever it was, it is a member."""
+        own = self._groups.get((vpc, address))
+        if own is not None:
+            return frozenset(own)
+        several = [frozenset(port.groups) for port in self._sharing
+                   if address and _vpc(port) == vpc and within(address, port.allowed_addresses)]  # fmt: skip
+        return frozenset.intersection(*several) if several else frozenset()
 
 
 def is_about(rule: Kind, packet: Packet) -> bool:

@@ -18,9 +18,11 @@ from typing import TypeVar
 
 from controller.model.acl import AclRule, NetworkAcl
 from controller.model.addresses import gateway
+from controller.model.allowed import written
 from controller.model.dual_stack import addresses6
 from controller.model.encapsulation import VNI_BITS
 from controller.model.ipv6 import gateway6
+from controller.model.kept import keeps_address
 from controller.model.order import natural
 from controller.model.parts import Elsewhere
 from controller.model.peering import Peering
@@ -34,7 +36,7 @@ from controller.model.routing import Route, RouteTable
 from controller.model.security import ANY, DEFAULT, GROUPS_PER_VPC, OFF, SecurityGroup, SecurityRule
 from controller.model.snapshot import Intent
 from controller.model.tenancy import FIRST_PORT, Instance, Port, Subnet, Tenant, Vpc
-from controller.model.validate import check_request, keeps_address
+from controller.model.validate import check_request
 
 MADE_MACS = 0x02_80_00_00_00_00  # locally administered, and apart from the fabric's 02:00 + IPv4 address
 MADE_MAC_BITS = 39
@@ -77,7 +79,7 @@ def allocate(
         instances=tuple(Instance(one.vpc, one.name, placed[one.id]) for one in instances),
         ports=tuple(
             Port(one.instance, one.name, one.subnet_id, addresses[one.id], macs[one.id], members[one.id], zones[one.id],
-                 _spoofing_allowed(one, ports.get(one.id)), second[one.id], _qos(one, ports.get(one.id)))
+                 _spoofing_allowed(one, ports.get(one.id)), second[one.id], _qos(one, ports.get(one.id)), _allowed(one))
             for one in wanted
         ),
         security_groups=_groups(request.groups, present),
@@ -115,6 +117,10 @@ def _spoofing_allowed(wanted: WantedPort, present: Port | None) -> bool:
     if wanted.anti_spoofing is None:
         return present is not None and present.spoofing_allowed
     return wanted.anti_spoofing == OFF
+
+
+def _allowed(wanted: WantedPort) -> tuple[str, ...]:
+    return tuple(sorted(map(written, wanted.allowed)))
 
 
 def _qos(wanted: WantedPort, present: Port | None) -> Qos:
@@ -259,6 +265,7 @@ def _addresses(
         if not one.ip and keeps_address(one, ports.get(one.id), networks[one.subnet_id]):
             result[one.id] = ports[one.id].address
     taken = {(one.subnet_id, result[one.id]) for one in wanted if one.id in result}
+    taken |= {(one.subnet_id, str(host)) for one in wanted for network in one.allowed for host in network}
     going = {(port.subnet, port.address) for port in ports.values()} - taken  # given out after all others
     free = {one.id: chain(_free(one, taken | going, retired), _going(one, going, retired)) for one in subnets}
     for one in wanted:

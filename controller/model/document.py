@@ -62,6 +62,7 @@ def _port(port: Port, subnet: Subnet) -> dict[str, Any]:
     said: dict[str, Any] = {"subnet": subnet.name, "ip": port.address, **_chosen(port, subnet), "mac": port.mac}
     said |= {"anti_spoofing": OFF} if port.spoofing_allowed else {}
     said |= {"qos": port.qos.said} if port.qos != NO_QOS else {}
+    said |= {"allowed_addresses": list(port.allowed_addresses)} if port.allowed_addresses else {}
     return said | ({"groups": [name.rpartition(".")[2] for name in port.groups]} if port.groups else {})
 
 

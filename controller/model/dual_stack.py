@@ -9,6 +9,7 @@ from ipaddress import IPv6Address, IPv6Network
 
 from controller.model.addresses import shown
 from controller.model.ipv6 import from_mac, gateway6, looks_made
+from controller.model.kept import kept6
 from controller.model.problem import Problem
 from controller.model.request import Request, WantedPort, WantedSubnet
 from controller.model.snapshot import Intent
@@ -41,18 +42,9 @@ def addresses6(
         if network is None:
             result[one.id] = None
         else:
-            result[one.id] = str(one.ip6) if one.ip6 else _kept(one, ports.get(one.id), network)
+            result[one.id] = str(one.ip6) if one.ip6 else kept6(one, ports.get(one.id), network)
             result[one.id] = result[one.id] or from_mac(network, macs[one.id])
     return result
-
-
-def _kept(one: WantedPort, port: Port | None, network: IPv6Network) -> str | None:
-    """The present address of a port that says none, if somebody chose it and it still fits."""
-    if port is None or port.address6 is None or port.subnet != one.subnet_id:
-        return None
-    address = IPv6Address(port.address6)
-    usable = address in network and address not in (network.network_address, gateway6(network))
-    return port.address6 if usable and not looks_made(address) else None
 
 
 def _overlaps(request: Request) -> Iterator[Problem]:
@@ -95,7 +87,7 @@ def _doubles(
     for one in request.ports:
         subnet = subnets.get(one.subnet_id)
         if one.ip6 is None and subnet is not None and subnet.network6 is not None:
-            kept = _kept(one, ports.get(one.id), subnet.network6)
+            kept = kept6(one, ports.get(one.id), subnet.network6)
             if kept:
                 owners[one.vpc, kept] = one
     for one in request.ports:

@@ -7,7 +7,7 @@ import difflib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from controller.model import acl, addresses, ipv6, qos, routing, security
+from controller.model import acl, addresses, allowed, ipv6, qos, routing, security
 from controller.model.addresses import NotationError, shown
 from controller.model.problem import Path, Problem
 
@@ -112,6 +112,10 @@ PORT = Record(
         "groups": Several(
             "Its security groups; default: the group `default`, if the VPC has groups.",
             Scalar("Name of a security group of the VPC.", addresses.LABEL, addresses.label, "web-servers"),
+        ),
+        "allowed_addresses": Several(
+            "What it may send from, too: addresses of its subnet that are nobody's.",
+            Scalar("An address, or a network of at most 256.", allowed.ALLOWED, allowed.allowed, "10.1.0.100"),
         ),
     },
     frozenset({"subnet"}),

@@ -3,14 +3,14 @@
 This is the definition that flow tables and running labs are judged by, so it knows nothing of either. The policy: a
 subnet is one layer-2 network, and what is sent to its gateway's MAC is routed to any address of the VPC, or - IPv4 - as
 the subnet's route table says: to an instance, or to an address of a VPC with which both sides have agreed to be peered.
-Nothing else leaves a VPC. A port may send IPv4 and ARP, untagged, from its own MAC and its own address; from any, if
-the operator has allowed that. ARP is answered at the edge on behalf of the port or gateway that is asked for, and so
-are echo requests to a gateway; what instances ask the edge for is answered by the controller, and so is what a gateway
-cannot send on. A port of a subnet with IPv6 may send that likewise, also from the link-local address of
-its MAC to what is link-local or multicast; of Neighbour Discovery it may solicit, which is answered at the edge. Where
-a subnet has a network ACL, its rules judge each packet that leaves it through its gateway, and each that comes into it
-from another subnet. Where a VPC has security groups, the sender's and each receiver's must allow the connection that a
-packet opens; the verdict is on such packets.
+Nothing else leaves a VPC. A port may send IPv4 and ARP, untagged, from its own MAC and its own address or one that it
+is allowed; from any, if the operator says so. ARP is answered at the edge on behalf of the port or gateway that is
+asked for, and so are echo requests to a gateway; what instances ask the edge for is answered by the controller, and so
+is what a gateway cannot send on. A port of a subnet with IPv6 may send that likewise, also from the link-local address
+of its MAC to what is link-local or multicast; of Neighbour Discovery it may solicit, which is answered at the edge.
+Where a subnet has a network ACL, its rules judge each packet that leaves it through its gateway, and each that comes
+into it from another subnet. Where a VPC has security groups, the sender's and each receiver's must allow the connection
+that a packet opens; the verdict is on such packets.
 """
 
 from collections import defaultdict
@@ -20,6 +20,7 @@ from ipaddress import IPv6Address
 from controller.model import services
 from controller.model.addresses import GATEWAY_MAC
 from controller.model.admission import Admission
+from controller.model.allowed import within
 from controller.model.crossing import Crossing
 from controller.model.gateways import Gateways
 from controller.model.ipv6 import GATEWAY_LINK_LOCAL, NEARBY, UNSPECIFIED, link_local
@@ -78,7 +79,8 @@ class Reachability:
 
     def _arp(self, sender: Port, packet: Packet) -> Verdict:
         """Requests are answered whatever their Ethernet destination is: hosts refresh a neighbour by unicast ARP."""
-        if not sender.spoofing_allowed and (packet.arp_sha, packet.arp_spa) != (sender.mac, sender.address):
+        honest = packet.arp_sha == sender.mac and _may_be(sender, packet.arp_spa, sender.address)
+        if not sender.spoofing_allowed and not honest:
             return dropped(Reason.SPOOFED_ARP)
         if packet.arp_op != ARP_REQUEST:
             return dropped(Reason.ARP_NOT_A_REQUEST)
@@ -92,7 +94,7 @@ class Reachability:
         return Verdict(frozenset(), asked.mac, Reason.ARP_ANSWERED)
 
     def _ipv4(self, sender: Port, packet: Packet) -> Verdict:
-        honest = packet.ip_src == sender.address or services.asks_for_address(packet)
+        honest = _may_be(sender, packet.ip_src, sender.address) or services.asks_for_address(packet)
         if not sender.spoofing_allowed and not honest:
             return dropped(Reason.SPOOFED_ADDRESS)
         return self._admitted(sender, packet)
@@ -100,9 +102,10 @@ class Reachability:
     def _ipv6(self, sender: Port, packet: Packet) -> Verdict:
         if packet.ip_proto == ICMPV6 and packet.icmp_type in DISCOVERY:
             return self._discovery(sender, packet)
-        if not sender.spoofing_allowed and packet.ip_src not in _own_addresses(sender):
+        near = packet.ip_src == link_local(sender.mac)
+        if not sender.spoofing_allowed and not near and not _may_be(sender, packet.ip_src, sender.address6):
             return dropped(Reason.SPOOFED_ADDRESS)
-        if not sender.spoofing_allowed and packet.ip_src != sender.address6 and not _is_near(packet.ip_dst):
+        if not sender.spoofing_allowed and near and not _is_near(packet.ip_dst):
             return dropped(Reason.LINK_LOCAL)
         return self._admitted(sender, packet)
 
@@ -114,7 +117,8 @@ class Reachability:
             return dropped(Reason.ND_NOT_A_SOLICITATION)
         if packet.ip_src == UNSPECIFIED:
             return dropped(Reason.ND_DETECTION)
-        honest = packet.ip_src in _own_addresses(sender) and packet.nd_sll == sender.mac
+        own = packet.ip_src == link_local(sender.mac) or _may_be(sender, packet.ip_src, sender.address6)
+        honest = own and packet.nd_sll == sender.mac
         if not sender.spoofing_allowed and not honest:
             return dropped(Reason.SPOOFED_ND)
         target = packet.nd_target or ""
@@ -180,8 +184,9 @@ def _is_near(address: str | None) -> bool:
     return address is not None and ":" in address and IPv6Address(address) in NEARBY
 
 
-def _own_addresses(port: Port) -> tuple[str | None, str]:
-    return port.address6, link_local(port.mac)
+def _may_be(port: Port, address: str | None, own: str | None) -> bool:
+    """Whether the port may send from an address to wherever it likes: its own one, and those that it is allowed."""
+    return address is not None and (address == own or within(address, port.allowed_addresses))
 
 
 def _answer(packet: Packet) -> Packet:

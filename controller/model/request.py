@@ -6,6 +6,7 @@ from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
 from typing import Any, cast
 
 from controller.model.addresses import shown
+from controller.model.allowed import Network
 from controller.model.grammar import TENANTS, read
 from controller.model.problem import Path, Problem
 from controller.model.qos import Qos
@@ -62,6 +63,7 @@ class WantedPort:
     groups: tuple[str, ...] | None
     anti_spoofing: str | None
     qos: Qos | None
+    allowed: tuple[Network, ...]
     path: Path
 
     @property
@@ -244,7 +246,8 @@ def _ports(instance: WantedInstance, said: dict[str, Any]) -> Iterator[WantedPor
         given = {key: body.get(key) for key in ("subnet", "ip", "ip6", "mac", "anti_spoofing")}
         groups = None if body.get("groups") is None else tuple(body["groups"])
         qos = Qos(**body["qos"]) if "qos" in body else None
-        yield WantedPort(instance.id, name, groups=groups, qos=qos, path=path, **given)
+        allowed = tuple(body.get("allowed_addresses") or ())
+        yield WantedPort(instance.id, name, groups=groups, qos=qos, allowed=allowed, path=path, **given)
 
 
 # As in the clouds: members of the default group reach one another, and may open connections to anybody.

@@ -71,6 +71,8 @@ class Port:
     spoofing_allowed: whether it may send from any MAC and address; the operator alone says so.
     qos: its limits and its mark; the operator alone says so.
     address6: beside it and `address` it has the link-local address of its MAC; None where its subnet has no IPv6.
+    allowed_addresses: what it may send from beside these (addresses and networks, `controller.model.allowed`), in
+        ascending order of their texts; none of them is an address of any port.
     """
 
     instance: str
@@ -83,6 +85,7 @@ class Port:
     spoofing_allowed: bool = False
     address6: str | None = None
     qos: Qos = NO_QOS
+    allowed_addresses: tuple[str, ...] = ()
 
     @property
     def id(self) -> str:

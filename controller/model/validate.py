@@ -8,10 +8,11 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from ipaddress import IPv4Address, IPv4Network
 
-from controller.model.addresses import GATEWAY_MAC, gateway, shown
+from controller.model.addresses import GATEWAY_MAC, shown
 from controller.model.dual_stack import check_dual_stack
 from controller.model.encapsulation import MIN_TENANT_MTU, OVERHEAD_BYTES, VNI_COUNT, tenant_mtu
 from controller.model.grammar import choose
+from controller.model.kept import keeps_address, unusable
 from controller.model.parts import Elsewhere
 from controller.model.problem import Problem
 from controller.model.qos import NO_QOS
@@ -20,8 +21,8 @@ from controller.model.request import (
 )  # fmt: skip
 from controller.model.services import RESOLVERS_PER_SUBNET
 from controller.model.snapshot import Intent
-from controller.model.tenancy import Port
 from controller.model.validate_acls import check_acls
+from controller.model.validate_allowed import check_allowed, spare
 from controller.model.validate_peering import check_peering
 from controller.model.validate_routing import check_routing
 from controller.model.validate_security import check_security
@@ -64,6 +65,7 @@ def check_request(
         *_full_subnets(request),
         *_bursts_of_nothing(request),
         *check_dual_stack(request, present),
+        *check_allowed(request, present),
         *check_security(request),
         *check_routing(request),
         *check_peering(request, elsewhere),
@@ -159,21 +161,10 @@ def _bad_addresses(request: Request) -> Iterator[Problem]:
         network = networks.get(port.subnet_id)
         if port.ip is None or network is None:
             continue
-        message = _fault(port.ip, network)
+        message = unusable(port.ip, network)
         if message:
             hint = f"instances can have {network[2]} to {network[-2]}, or leave `ip` out"
             yield Problem((*port.path, "ip"), message, hint)
-
-
-def _fault(ip: IPv4Address, network: IPv4Network) -> str | None:
-    if ip not in network:
-        return f"{ip} is outside its subnet {network}"
-    taken = {
-        network.network_address: "network address",
-        network.broadcast_address: "broadcast address",
-        gateway(network): "gateway's address",
-    }
-    return f"{ip} is the {taken[ip]} of {network}" if ip in taken else None
 
 
 def _gateways_mac(request: Request) -> Iterator[Problem]:
@@ -192,11 +183,6 @@ def _doubles(request: Request) -> Iterator[Problem]:
             if value is not None and owner is not port:
                 message = f"{value} is already that of {owner.title}"
                 yield Problem((*port.path, key), message, f"within a VPC every {key} is used once")
-
-
-def keeps_address(wanted: WantedPort, port: Port | None, network: IPv4Network) -> bool:
-    """Whether a port whose address is left open keeps the one that it has at present."""
-    return port is not None and port.subnet == wanted.subnet_id and not _fault(IPv4Address(port.address), network)
 
 
 def _held(request: Request, present: Intent) -> Iterator[Problem]:
@@ -223,7 +209,7 @@ def _held(request: Request, present: Intent) -> Iterator[Problem]:
 def _full_subnets(request: Request) -> Iterator[Problem]:
     members = Counter(port.subnet_id for port in request.ports)
     for network, subnet in _networks(request):
-        room = network.num_addresses - 3  # network, gateway, broadcast
+        room = network.num_addresses - 3 - spare(request, subnet)  # network, gateway, broadcast
         if members[subnet.id] > room:
             message = f"{members[subnet.id]} ports are in {network}, which has room for {room}"
             yield Problem((*subnet.path, "cidr"), message, "give it a shorter prefix, or use another subnet")

@@ -118,8 +118,9 @@ FROM_PACKETS = Table(
 )
 PORT_SECURITY = Table(
     "port_security", 3, "port_security",
-    "A port sends untagged IPv4, ARP and, where its subnet has it, IPv6, from its own MAC and its own address, and "
-    "nothing else; from any, if the operator has allowed that. Of Neighbour Discovery it sends solicitations only. "
+    "A port sends untagged IPv4, ARP and, where its subnet has it, IPv6, from its own MAC and its own address or one "
+    "that it is allowed, and nothing else; from any, if the operator says so. Of Neighbour Discovery it sends "
+    "solicitations only. "
     "Marks what it lets pass with the port's DSCP.",
     matches=(
         NETWORK.name, "in_port", "eth_src", "eth_type", "vlan_vid", "ip_src", "arp_sha", "arp_spa", "ipv6_src",
@@ -158,7 +159,7 @@ FROM_PEER = Table(
     "from_peer", 7, "peers",
     "The groups of whom the packet is for.",
     matches=(VPC.name, "eth_type", "ip_dst", "ipv6_dst"),
-    bands=(Band("address", 100), MISS),
+    bands=(Band("address", 100), Band("allowed", 50, 9), MISS),
     writes=_PEERS, next=("from_rules",), miss="from_rules",
 )
 FROM_RULES = Table(
@@ -261,7 +262,7 @@ TO_PEER = Table(
     "to_peer", 19, "peers",
     "The groups of whom the packet is from.",
     matches=(VPC.name, "eth_type", "ip_src", "ipv6_src"),
-    bands=(Band("address", 100), MISS),
+    bands=(Band("address", 100), Band("allowed", 50, 9), MISS),
     writes=_PEERS, next=("to_rules",), miss="to_rules",
 )
 TO_RULES = Table(

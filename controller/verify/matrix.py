@@ -1,6 +1,6 @@
 """The expected matrix: for every ordered pair of ports and every kind of probe, a frame and the policy's verdict on it.
 What no port may send at all is tried by every port on one other, the next, and every rule of a security group or a
-network ACL and every route by packets at its edges.
+network ACL, every route and every allowed address by packets at its edges.
 
 Each frame is aimed at the target as well as the sender can: with the target's address, and with its MAC in the sender's
 own subnet or through the gateway elsewhere, also where these mean something else, or nothing, in the sender's VPC. The
@@ -23,6 +23,7 @@ from controller.model.verdict import (
     ETH_IPV4, ETH_IPV6, NEIGHBOUR_ADVERTISEMENT, ROUTER_ADVERTISEMENT, Packet, Reason, Verdict,
 )  # fmt: skip
 from controller.verify.acls import shots_of_acls
+from controller.verify.allowed import shots_of_allowed
 from controller.verify.frames import (
     BROADCAST_MAC, SOURCE_PORT, UDP, UDP_PORT, arp, echo, echo6, ipv4, ipv6, solicitation,
 )  # fmt: skip
@@ -74,6 +75,7 @@ class Kind(StrEnum):
     ROUTER_ADVERTISEMENT = "router-advertisement"
     ROUTE = "route"
     ACL = "network-acl"
+    ALLOWED = "allowed-address"
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +151,8 @@ def matrix(intent: Intent, vteps: Mapping[str, str]) -> list[Probe]:
     rules = (probes.of(Kind.RULE, *shot) for shot in shots_of_rules(intent))
     routes = (probes.of(Kind.ROUTE, *shot) for shot in shots_of_routes(intent))
     acls = (probes.of(Kind.ACL, *shot) for shot in shots_of_acls(intent))
-    return [*honest, *lies, *rules, *routes, *acls]
+    allowed = (probes.of(Kind.ALLOWED, *shot) for shot in shots_of_allowed(intent))
+    return [*honest, *lies, *rules, *routes, *acls, *allowed]
 
 
 class _Probes:

@@ -21,7 +21,11 @@ _ENCODING = {
     "ofctl_s": "ovs-ofctl, s", "ours_over_ofctl": "ours / ovs-ofctl",
 }  # fmt: skip
 _DATAPLANE = {"way": "", "tcp": "TCP, bit/s", "packets": "64-byte UDP, packets/s", "connections": "new connections/s"}
-_EXACT = {"way", "ports", "flows", "cold_flow_mods", "ours_over_ryu", "ours_over_ofctl", "ours_s", "ofctl_s"}
+_LIMITS = {"way": "", "kbps": "limit, kbit/s", "tcp_part": "TCP", "udp_part": "UDP"}
+_EXACT = {
+    "way", "kbps", "ports", "flows", "cold_flow_mods", "ours_over_ryu", "ours_over_ofctl", "ours_s", "ofctl_s",
+    "tcp_part", "udp_part",
+}  # fmt: skip
 
 
 def table(columns: Mapping[str, str], rows: list[dict[str, Any]]) -> Iterator[str]:
@@ -53,7 +57,7 @@ def _ways(told: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 _TABLES: dict[str, Callable[[Any], Iterator[str]]] = {
     "scale": lambda told: table(_SCALE, told["rows"]), "encoding": lambda told: table(_ENCODING, [told]),
-    "dataplane": lambda told: table(_DATAPLANE, _ways(told)),
+    "dataplane": lambda told: table(_DATAPLANE, _ways(told)), "limits": lambda told: table(_LIMITS, told["rows"]),
 }  # fmt: skip
 
 if __name__ == "__main__":

@@ -36,7 +36,15 @@ GOLDEN = {"two-tenants": two_tenants(), "dual-stack": dual_stack(intent_of([("re
 WHOLE = ("two-tenants",)  # of the others one server tells all
 
 
-ADDED = {  # what routes add, what a peering adds where addresses differ, what a network ACL adds
+def with_allowed(intent: Intent) -> Intent:
+    """One port may send from some addresses, and both from one of them."""
+    allowed = ("10.1.0.192/28", "fd00::c8"), ("10.1.0.200",)
+    ports = (replace(port, allowed_addresses=one) for port, one in zip(intent.ports, allowed, strict=True))
+    return replace(intent, ports=tuple(ports))
+
+
+ADDED = {  # what allowed addresses add, routes, a peering where addresses differ, a network ACL
+    "allowed": (with_allowed(guarded()), guarded()),
     "acl": (with_acl(dual_stack(two_tenants())), dual_stack(two_tenants())),
     "routes": (with_routes(two_tenants()), two_tenants()),
     "peering": (with_peering(two_tenants()), apart(two_tenants())),

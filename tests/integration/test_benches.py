@@ -45,6 +45,14 @@ def test_dataplane() -> None:
     assert figures["tcp_ratio"] > 0 and f"{figures['ours']['tcp']:,}" in run("markdown", said=told)
 
 
+def test_limits() -> None:
+    told = run("limits", "--seconds=0.1", "--kbps", "20000")
+    rows = json.loads(told)["rows"]
+    assert [row["way"] for row in rows] == ["from_port", "to_port"]
+    assert all(row[kind] > 0 for row in rows for kind in ("tcp_part", "udp_part"))
+    assert run("markdown", said=told).count("20,000") == 2
+
+
 def test_encoding() -> None:
     told = run("encoding", "--chassis=2", "--samples=1", f"--ports={PORTS}")
     figures: dict[str, Any] = json.loads(told)

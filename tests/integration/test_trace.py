@@ -17,11 +17,11 @@ from controller.model.addresses import GATEWAY_MAC
 from controller.model.ipv6 import GATEWAY_LINK_LOCAL, link_local
 from ovs_fixture import Namespace, PrivateOvs
 from trace_fixture import hits, install, matched, outputs, trace
-from worlds import CHASSIS, FABRIC, dual_stack, plug_all, snapshot, two_tenants, with_acl, with_routes
+from worlds import CHASSIS, FABRIC, dual_stack, plug_all, snapshot, two_tenants, with_acl, with_limits, with_routes
 
 pytestmark = pytest.mark.root
 
-INTENT = with_acl(dual_stack(with_routes(two_tenants()), {"red.prod.net0", "blue.prod.net0"}))
+INTENT = with_limits(with_acl(dual_stack(with_routes(two_tenants()), {"red.prod.net0", "blue.prod.net0"})))
 WORLD, SEEN = snapshot(INTENT), plug_all(INTENT)
 TABLES = program.compile(WORLD, SEEN).flows
 FLOWS = {dpid: list(table.flows.values()) for dpid, table in TABLES.items()}

@@ -21,6 +21,7 @@ from controller.model.tenancy import Port
 from controller.model.verdict import Packet
 from controller.pipeline.tables import CLASSIFY
 from controller.verify.walk import Arrival, Walk
+from sharing import SHARED, SHARED6, allowing
 from worlds import (
     dual_stack, grouped, intent_of, intents, peered, plug_all, snapshot, two_tenants, with_peering,
 )  # fmt: skip
@@ -35,10 +36,10 @@ def cases(draw: st.DrawFn) -> tuple[Intent, Packet]:
     sender = draw(st.sampled_from(intent.ports))
     macs = [port.mac for port in intent.ports] + ["02:de:ad:00:00:01"]
     addresses = [port.address for port in intent.ports] + [subnet.gateway for subnet in intent.subnets]
-    addresses += ["10.9.9.9", "10.9.1.1"]
+    addresses += ["10.9.9.9", "10.9.1.1", *SHARED]
     mostly = st.booleans() | st.just(True)
     own_mac = sender.mac if draw(mostly) else draw(st.sampled_from(macs))
-    own_address = sender.address if draw(mostly) else draw(st.sampled_from(addresses))
+    own_address = draw(st.sampled_from([sender.address, *SHARED]) if draw(mostly) else st.sampled_from(addresses))
     common = {
         "port": sender.id,
         "eth_src": own_mac,
@@ -76,8 +77,9 @@ def _ipv6(draw: st.DrawFn, intent: Intent, sender: Port, kind: str) -> dict[str,
     second = [port.address6 for port in intent.ports if port.address6]
     near = [link_local(port.mac) for port in intent.ports]
     known = [*second, *near, *(one.gateway6 for one in intent.subnets if one.gateway6), GATEWAY_LINK_LOCAL, "fd00:9::9"]
+    known += SHARED6
     addresses = st.sampled_from([*known, "ff02::1", "::"])
-    own = st.sampled_from([sender.address6 or "fd00::99", link_local(sender.mac)])
+    own = st.sampled_from([sender.address6 or "fd00::99", link_local(sender.mac), *SHARED6])
     source = draw(own) if draw(mostly) else draw(addresses)
     hops = draw(st.sampled_from([None, 1, 255]))
     packet = {"eth_type": 0x86DD, "ip_src": source, "ip_dst": draw(addresses), "ip_ttl": hops}
@@ -268,6 +270,17 @@ def _vpc(port: Port) -> str:
 def test_groups_judge_connections_of_ipv6_at_both_ends(case: tuple[Intent, Port, Port, Packet]) -> None:
     intent, _, _, packet = case
     _as_the_policy_says(intent, packet)
+
+
+@given(openings(grouped().map(dual_stack).flatmap(allowing)), st.data())
+@settings(max_examples=200)
+def test_a_packet_from_an_allowed_address_is_one_of_whoever_may_have_sent_it(case: tuple, data: st.DataObject) -> None:
+    """Of the groups that these have in common: rules of the receiver may speak of them."""
+    intent, sender, _, packet = case
+    version = ":" in (packet.ip_src or "")
+    shared = [one.split("/")[0] for one in sender.allowed_addresses if (":" in one) is version]
+    assume(shared)
+    _as_the_policy_says(intent, replace(packet, ip_src=data.draw(st.sampled_from(shared))))
 
 
 @given(openings())

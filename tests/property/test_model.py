@@ -131,7 +131,8 @@ def test_anything_at_all_gets_an_answer_and_never_an_exception(data: Any) -> Non
     problems = validate(data, labs.SERVERS, 9216)
     for problem in problems:
         places = [key for key in problem.path if not isinstance(key, str)]
-        assert not places or (problem.path[-2] in ("groups", "next_hops") and places == [problem.path[-1]])  # the lists
+        lists = ("groups", "next_hops", "allowed_addresses")
+        assert not places or (problem.path[-2] in lists and places == [problem.path[-1]])
     assert all(problem.message and problem.hint for problem in problems)
     assert all("\n" not in problem.message + problem.hint for problem in problems)
     try:
@@ -245,7 +246,7 @@ def test_the_matrix_never_expects_a_crossing(tenants: dict[str, Any]) -> None:
     probes = matrix(intent, {name: f"10.0.0.{number}" for number, name in enumerate(labs.SERVERS, 2)})
     vpc = {port.id: port.subnet.rpartition(".")[0] for port in intent.ports}
     count = len(intent.ports)
-    fixed = [probe for probe in probes if probe.kind not in (Kind.RULE, Kind.ROUTE, Kind.ACL)]
+    fixed = [probe for probe in probes if probe.kind not in (Kind.RULE, Kind.ROUTE, Kind.ACL, Kind.ALLOWED)]
     dual = sum(port.address6 is not None for port in intent.ports) if count > 1 else 0
     expected = count * (count - 1) * 12 + count * 6 if count > 1 else 0
     assert len(fixed) == expected + dual * (dual - 1) * 8 + dual * 3

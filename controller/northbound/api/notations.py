@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
-from controller.model import addresses, ipv6
+from controller.model import addresses, allowed, ipv6
 from controller.model.addresses import NotationError
 
 WORD = r"^[^\x00-\x1f\x7f]+$"
@@ -45,6 +45,7 @@ Cidr = Annotated[str, Notation(addresses.cidr, addresses.CIDR, 18, "10.1.0.0/24"
 Address = Annotated[str, Notation(addresses.address, addresses.ADDRESS, 15, "10.1.0.10")]
 Cidr6 = Annotated[str, Notation(ipv6.cidr6, ipv6.CIDR6, 43, "fd00:1::/64")]
 Address6 = Annotated[str, Notation(ipv6.address6, ipv6.ADDRESS6, 39, "fd00:1::10")]
+Allowed = Annotated[str, Notation(allowed.canonical, allowed.ALLOWED, 43, "10.1.0.100")]
 AnyAddress = Annotated[str, Notation(ipv6.any_address, ipv6.ANY_ADDRESS, 39, "10.1.0.53")]
 VpcId = Annotated[str, Notation(addresses.vpc_id, addresses.VPC_ID, 127, "blue.shop")]
 Group = Annotated[str, Notation(addresses.group, addresses.GROUP, 191, "web-servers")]

@@ -6,12 +6,13 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from controller.model.acl import MAX_NUMBER
+from controller.model.allowed import PER_PORT
 from controller.model.routing import NEXT_HOPS_PER_ROUTE
 from controller.model.services import RESOLVERS_PER_SUBNET
 from controller.model.security import GROUPS_PER_VPC
 from controller.northbound.api.models import MAX_ITEMS, Body, Named, Out
 from controller.northbound.api.notations import (
-    Address, Address6, AnyAddress, Cidr, Cidr6, Destination, Group, Mac, Name, PortName, Ports, Remote, VpcId,
+    Address, Address6, Allowed, AnyAddress, Cidr, Cidr6, Destination, Group, Mac, Name, PortName, Ports, Remote, VpcId,
 )  # fmt: skip
 from controller.northbound.api.qos import QosBody
 
@@ -100,6 +101,9 @@ class PortBody(Body):
         None, description="Its security groups; default: `default`, if the VPC has groups."
     )
     qos: QosBody | None = Field(None, description="Its limits and mark; the operator's to say.")
+    allowed_addresses: Annotated[list[Allowed], Field(max_length=PER_PORT)] = Field(
+        default=[], description="What it may send from beside its own: addresses and networks of its subnet, nobody's."
+    )
 
 
 class InstanceBody(PortBody):
@@ -218,6 +222,7 @@ class InstanceOut(Out):
     groups: list[str]
     ports: list[str]
     qos: QosBody
+    allowed_addresses: list[str]
 
 
 class PortOut(Out):
@@ -230,4 +235,5 @@ class PortOut(Out):
     server: str
     groups: list[str]
     qos: QosBody
+    allowed_addresses: list[str]
     spoofing_allowed: bool = Field(description="Whether it may send from any address; the operator's to say.")

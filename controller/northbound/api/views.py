@@ -98,7 +98,8 @@ def _port(port: Port) -> View:
     """What is said of it, in the words that it is said in."""
     groups = [name.rpartition(".")[2] for name in port.groups]
     return {"subnet": port.subnet.rpartition(".")[2], "ip": port.address, "ip6": port.address6, "mac": port.mac,
-            "groups": groups, "qos": plain(port.qos)}  # fmt: skip
+            "groups": groups, "qos": plain(port.qos),
+            "allowed_addresses": list(port.allowed_addresses)}  # fmt: skip
 
 
 def security_groups(contents: Contents, names: Names) -> list[View]:

@@ -54,7 +54,10 @@ KINDS = {
             "instances", 3, ("id", "subnet", "ip", "server", *STATE),
             ("ip6", "mac", "groups", "ports", "qos", "error"),
         ),
-        Kind("ports", 4, ("id", "subnet", "ip", "server", *STATE), ("ip6", "mac", "groups", "qos", "error")),
+        Kind(
+            "ports", 4, ("id", "subnet", "ip", "server", *STATE),
+            ("ip6", "mac", "groups", "qos", "allowed_addresses", "error"),
+        ),
         Kind("chassis", 0, ("id", "vtep", *STATE), ("vtep_mac", "phy_dpid", "int_dpid", "ovsdb", "error")),
         Kind("tokens", 0, ("id", "name", "role", "tenant"), ("created",)),
     )

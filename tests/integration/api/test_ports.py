@@ -49,6 +49,18 @@ def test_what_is_no_further_port_is_refused(http: httpx.Client) -> None:
     assert first["detail"] == "red.prod.web1.eth0 is the first port of red.prod.web1 (it goes with the instance)"
 
 
+def test_allowed_addresses_are_the_tenants_to_say(http: httpx.Client) -> None:
+    said = ["10.1.0.100", "10.1.0.64/28"]
+    web1 = f"{PROD}/instances/web1"
+    assert http.put(web1, json={"subnet": "web", "allowed_addresses": said}).json()["allowed_addresses"] == said
+    assert made(http, allowed_addresses=["10.1.0.100"]).json()["allowed_addresses"] == ["10.1.0.100"]
+    taken = problem(http.post(f"{PROD}/instances", json={"name": "w", "subnet": "web", "ip": "10.1.0.100"}), 422)
+    assert taken["errors"][0]["message"] == "10.1.0.100 is that of instance 'w'"
+    wide = problem(http.put(web1, json={"subnet": "web", "allowed_addresses": ["0.0.0.0/0"]}), 422)
+    assert wide["errors"][0]["path"] == ["allowed_addresses", 0] and "is too large" in wide["errors"][0]["message"]
+    assert http.put(web1, json={"subnet": "web"}).json()["allowed_addresses"] == []
+
+
 def test_the_first_port_is_said_at_its_instance(http: httpx.Client) -> None:
     first = f"{PROD}/ports/red.prod.web1.eth0"
     assert http.put(first, json={"subnet": "web", "ip": "10.1.0.99"}).json()["ip"] == "10.1.0.99"

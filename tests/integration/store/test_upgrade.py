@@ -53,7 +53,7 @@ NEW = {  # version -> tables, and columns of others, that it has and the one bef
         {"Subnet": ("route_table", "cidr6", "gateway6"), "Security_Rule": ("across",), "Port": ("address6",)},
     ),
     "1.4.0": (("Network_ACL", "ACL_Rule"), {"Subnet": ("network_acl",)}),
-    "1.5.0": ((), {"Subnet": ("resolvers",), "Port": ("qos",)}),
+    "1.5.0": ((), {"Subnet": ("resolvers",), "Port": ("qos", "allowed_addresses")}),
 }
 
 

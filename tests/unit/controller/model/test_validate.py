@@ -74,7 +74,7 @@ def test_strange_values_and_keys_have_short_messages(huge: object) -> None:
 
 def test_unknown_keys_come_with_the_one_that_was_meant() -> None:
     assert only({"red": {"vpc": {}}}).hint == "did you mean 'vpcs'?"
-    known = "known keys: subnet, ip, ip6, mac, anti_spoofing, qos, groups, server, ports"
+    known = "known keys: subnet, ip, ip6, mac, anti_spoofing, qos, groups, allowed_addresses, server, ports"
     assert only(instances(a={"colour": "x"})).hint == known
 
 

@@ -11,7 +11,8 @@ from ryu.ofproto import ofproto_protocol, ofproto_v1_4, ofproto_v1_4_parser
 from ryu_flows import UNNAMED, ryu_flow_mod
 
 from controller.flows.action import (
-    IN_PORT, LOCAL, Bits, Choose, Commit, DecTtl, Goto, Load, Move, Output, OutputBits, Spread, Track, Tunnel,
+    CONTROLLER, IN_PORT, LOCAL, Bits, Choose, Commit, DecTtl, Goto, Load, Meter, Move, Output, OutputBits, Spread,
+    Track, Tunnel,
 )  # fmt: skip
 from controller.flows.flow import Flow
 from controller.flows.match import Match
@@ -42,10 +43,11 @@ def moves(draw: Any) -> Move:
     return Move(Bits(source.header, source.low, width), Bits(target.header, target.low, width))
 
 
-PORTS = st.one_of(st.integers(1, 0xFEFF), st.sampled_from([LOCAL, IN_PORT]))
+PORTS = st.one_of(st.integers(1, 0xFEFF), st.sampled_from([LOCAL, IN_PORT, CONTROLLER]))
 SPREADS = st.builds(
     Spread, st.integers(0, 0xFFFF), st.lists(st.integers(1, 0xFEFF), min_size=1, max_size=9).map(tuple), bits()
 )
+METER = Meter(7, 1000, 500, False)
 CHOICES = st.builds(Choose, st.integers(0, 0xFFFF), st.integers(1, 1 << 16), bits())
 TUNNELS = st.builds(Tunnel, st.lists(st.integers(0, 0xFFFFFFFF), min_size=1, max_size=5).map(tuple), PORTS)
 ACTIONS = st.one_of(
@@ -78,8 +80,9 @@ def matches(draw: Any) -> Match:
 def flows(draw: Any) -> Flow:
     actions = draw(st.lists(ACTIONS, max_size=5).filter(canonical))
     goto = draw(st.one_of(st.just([]), st.integers(1, 253).map(lambda table: [Goto(table)])))
+    meter = draw(st.sampled_from([[], [METER]]))
     return Flow(
-        draw(st.integers(0, 253)), draw(st.integers(0, 65535)), draw(matches()), tuple(actions + goto),
+        draw(st.integers(0, 253)), draw(st.integers(0, 65535)), draw(matches()), tuple(meter + actions + goto),
         draw(st.integers(0, (1 << 64) - 1)),
     )  # fmt: skip
 
@@ -96,7 +99,7 @@ def stats_entry(flow: Flow, **changes: int) -> bytes:
 
 @given(flows())
 def test_what_is_encoded_is_decoded(flow: Flow) -> None:
-    assert list(wire.decode_flow_stats(stats_entry(flow))) == [flow]
+    assert list(wire.decode_flow_stats(stats_entry(flow), {METER.number: METER})) == [flow]
 
 
 @given(flows(), st.sampled_from([wire.ADD, wire.DELETE_STRICT]))

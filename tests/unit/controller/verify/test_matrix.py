@@ -24,7 +24,7 @@ PORTS = {port.id: port for port in INTENT.ports}
 HONEST6 = (
     Kind.ND, Kind.ICMPV6, Kind.TCP6, Kind.UDP6, Kind.LINK_LOCAL, Kind.MULTICAST6, Kind.GATEWAY6, Kind.SPOOFED_IP6,
 )  # fmt: skip
-EDGES = (Kind.RULE, Kind.ROUTE, Kind.ACL)
+EDGES = (Kind.RULE, Kind.ROUTE, Kind.ACL, Kind.ALLOWED)
 LIES6 = (Kind.SPOOFED_ND_MAC, Kind.SPOOFED_ND_IP, Kind.ND_ADVERTISEMENT, Kind.ROUTER_ADVERTISEMENT)
 DUAL = dual_stack(intent_of([("red", 2, [0, 1, 0, 1]), ("blue", 1, [0, 1])]), {"red.prod.net0", "blue.prod.net0"})
 PROBES6 = matrix(DUAL, {f"server-{number}": f"10.0.0.{number + 2}" for number in range(4)})
