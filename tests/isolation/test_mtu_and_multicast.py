@@ -161,7 +161,7 @@ def test_who_sends_more_through_a_gateway_is_told_how_much_goes(lab: Lab, target
         assert re.search(told, ping(lab, A, target, "-M", "do", "-s", str(MTU + 1 - headers), status=1))
         ping(lab, A, target, "-M", "do", "-s", str(MTU - headers))
         assert f"mtu {MTU}" in command_output(lab, A, ["ip", "route", "get", target, "from", own])
-        ping(lab, A, target, "-s", "4000", "-c", "3")  # in fragments that are small enough
+        ping(lab, A, target, "-s", "4000", "-I", own)  # in fragments that are small enough
     finally:
         command_output(lab, A, ["ip", "link", "set", "eth0", "mtu", str(MTU)])
 
