@@ -11,7 +11,8 @@ from controller.flows.text import flows_text, term_text
 from controller.southbound.named import Named
 from ovs_fixture import PrivateOvs
 
-HIT = re.compile(r"^ *(\d+)\. .*priority (\d+)(?:, cookie (0x[0-9a-f]+))?$")
+# Indented deeper is what would be of a packet that is too large.
+HIT = re.compile(r"^ ?(\d+)\. .*priority (\d+)(?:, cookie (0x[0-9a-f]+))?$")
 
 
 def install(ovs: PrivateOvs, bridge: str, flows: Collection[Flow]) -> None:
@@ -46,5 +47,5 @@ def matched(text: str) -> list[tuple[int, int, int]]:
 
 def outputs(text: str) -> int:
     """How many packets left, in the words of a trace."""
-    found = len(re.findall(r"^ +(?:output:|IN_PORT|LOCAL|CONTROLLER)", text, re.MULTILINE))
+    found = len(re.findall(r"^ {4}(?:output:|IN_PORT|LOCAL|CONTROLLER)", text, re.MULTILINE))
     return found - text.count("skipping output to input port")

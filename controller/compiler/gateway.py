@@ -15,6 +15,7 @@ from controller.compiler.ask import asking
 from controller.compiler.routes import Lead, Led, RoutesScope
 from controller.compiler.unit import Selected
 from controller.compiler.vpc import VpcScope
+from controller.compiler.world import ChassisScope
 from controller.flows.action import Action, Choose
 from controller.flows.flow import Flow
 from controller.flows.language import bits, flow, goto, load
@@ -52,10 +53,19 @@ class Elsewhere(NamedTuple):
     because: str
 
 
-SCOPES = (VpcScope, RoutesScope)
+class TooLarge(NamedTuple):
+    """What no gateway sends on."""
+
+    because: str
 
 
-def select(scope: VpcScope | RoutesScope) -> Iterator[Selected]:
+SCOPES = (ChassisScope, VpcScope, RoutesScope)
+
+
+def select(scope: ChassisScope | VpcScope | RoutesScope) -> Iterator[Selected]:
+    if isinstance(scope, ChassisScope):
+        yield scope.chassis.name, (scope.chassis.int_dpid,), TooLarge(f"chassis/{scope.chassis.name}")
+        return
     if isinstance(scope, RoutesScope):
         for led, present in scope.led():
             yield (led.vni, led.lead.route), present, led
@@ -70,12 +80,14 @@ def select(scope: VpcScope | RoutesScope) -> Iterator[Selected]:
             yield subnet.id, present, Itself(subnet.vni, subnet.id)
 
 
-def compile(view: Connected | Itself | Elsewhere | Led) -> Iterator[Flow]:
+def compile(view: Connected | Itself | Elsewhere | TooLarge | Led) -> Iterator[Flow]:
     if isinstance(view, Led):
         yield _flow(view.vni, view.lead.destination, view.lead.route, *_onward(view.lead))
     elif isinstance(view, Itself):
         to_itself = match(network=view.vni, eth_dst=mac(GATEWAY_MAC), eth_type=IPV6, ipv6_dst=ipv6(GATEWAY_LINK_LOCAL))
         yield flow(GATEWAY, "prefix", to_itself, goto(NEIGHBOUR), because=view.because, rank=128)
+    elif isinstance(view, TooLarge):
+        yield flow(GATEWAY, "too_large", match(large=1), *asking(Ask.TOO_LARGE), because=view.because)
     elif isinstance(view, Elsewhere):
         for version in (IPV4, IPV6) if view.dual else (IPV4,):
             anywhere = match(network=view.vni, eth_dst=mac(GATEWAY_MAC), eth_type=version)

@@ -26,7 +26,7 @@ from controller.pipeline.headers import IPV4, IPV6
 # Table, next table, what is judged there, the address of the other side by version of IP.
 WAYS = {
     FROM_SUBNET: (
-        tables.FROM_SUBNET, tables.GATEWAY, {"eth_dst": mac(GATEWAY_MAC)}, {IPV4: "ip_dst", IPV6: "ipv6_dst"}
+        tables.FROM_SUBNET, tables.MEASURE, {"eth_dst": mac(GATEWAY_MAC)}, {IPV4: "ip_dst", IPV6: "ipv6_dst"}
     ),
     TO_SUBNET: (tables.TO_SUBNET, tables.FORWARD, {"entered": 1}, {IPV4: "ip_src", IPV6: "ipv6_src"}),
 }  # fmt: skip

@@ -4,8 +4,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from controller.compiler import (
-    bandwidth, bridges, classify, connections, deliver, forward, from_port, gateway, neighbour, network_acls, next_hop,
-    peered, peers, port_security, punt, resolve, security_rules, services, underlay,
+    bandwidth, bridges, classify, connections, deliver, forward, from_port, gateway, measure, neighbour, network_acls,
+    next_hop, peered, peers, port_security, punt, resolve, security_rules, services, underlay,
 )  # fmt: skip
 from controller.compiler.engine import Engine
 from controller.compiler.unit import Concern
@@ -19,7 +19,7 @@ from controller.pipeline.tables import PIPELINES
 
 CONCERNS: tuple[Concern, ...] = (
     bridges, underlay, classify, bandwidth, port_security, resolve, services, from_port, peers, security_rules,
-    connections, network_acls, gateway, next_hop, peered, neighbour, forward, deliver, punt,
+    connections, network_acls, measure, gateway, next_hop, peered, neighbour, forward, deliver, punt,
 )  # fmt: skip
 NAMES = {pipeline.name: pipeline.names for pipeline in PIPELINES}
 

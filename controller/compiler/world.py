@@ -45,6 +45,7 @@ class FabricScope(NamedTuple):
 class ChassisScope(NamedTuple):
     chassis: Chassis
     router_mac: str
+    fabric_mtu: int
 
 
 class SubnetScope(NamedTuple):
@@ -161,7 +162,7 @@ class World:
         fabric = self._snapshot.fabric
         yield "fabric", FabricScope(fabric, self._observed.down)
         for chassis in self._snapshot.chassis:
-            yield f"chassis/{chassis.name}", ChassisScope(chassis, fabric.router_mac)
+            yield f"chassis/{chassis.name}", ChassisScope(chassis, fabric.router_mac, fabric.mtu)
 
     def _follow(self, change: Difference, snapshot: Snapshot) -> Iterator[str]:
         """Brings the indexes up to date; gives the VPCs that may be other than before."""

@@ -11,6 +11,7 @@ _KINDS = {  # type and code, of ICMP and of ICMPv6
     Ask.NO_ROUTE: ((3, 0), (1, 0)),
     Ask.NO_HOST: ((3, 1), (1, 3)),
     Ask.NO_PORT: ((3, 3), (1, 4)),
+    Ask.TOO_LARGE: ((3, 4), (2, 0)),  # the MTU is in the last two bytes of four (RFC 1191), in all four (RFC 4443)
 }
 _ERRORS = (3, 4, 5, 11, 12)  # types of ICMP; those of ICMPv6 are below 128
 _LONGEST, _LONGEST6 = 576, 1280  # bytes of the error as a packet: RFC 1812, 4.3.2.3; RFC 4443, 2.4
@@ -24,7 +25,7 @@ def error(ask: Ask, about: Datagram, place: Place) -> bytes | None:
         return None
     kind, code = _KINDS[ask][about.source.version == 6]
     room = _LONGEST - _IPV4_HEADER if about.source.version == 4 else _LONGEST6 - _IPV6_HEADER
-    body = struct.pack("!I", 0) + about.packet[: room - _ICMP_HEADER]
+    body = struct.pack("!I", place.mtu if ask is Ask.TOO_LARGE else 0) + about.packet[: room - _ICMP_HEADER]
     message = icmp_payload(source, about.source, kind, code, body)
     protocol = ICMP if about.source.version == 4 else ICMPV6
     return frame((ROUTER_MAC, about.mac), source, about.source, protocol, message)

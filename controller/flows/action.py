@@ -76,6 +76,14 @@ class Choose:
 
 
 @dataclass(frozen=True, slots=True)
+class Larger:
+    """`check_pkt_larger(size)->target`: one bit, whether the frame is larger, in bytes with its Ethernet header."""
+
+    size: int
+    target: Bits
+
+
+@dataclass(frozen=True, slots=True)
 class DecTtl:
     """`dec_ttl`: a packet whose TTL runs out is dropped."""
 
@@ -114,4 +122,4 @@ class Goto:
     table: int
 
 
-Action = Load | Move | Output | Tunnel | OutputBits | Spread | Choose | DecTtl | Track | Commit | Meter | Goto
+Action = Load | Move | Output | Tunnel | OutputBits | Spread | Choose | Larger | DecTtl | Track | Commit | Meter | Goto

@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from controller.flows.action import (
-    IN_PORT, Action, Bits, Choose, Commit, DecTtl, Goto, Load, Meter, Move, Output, OutputBits, Spread, Track, Tunnel,
+    IN_PORT, Action, Bits, Choose, Commit, DecTtl, Goto, Larger, Load, Meter, Move, Output, OutputBits, Spread,
+    Track, Tunnel,
 )  # fmt: skip
 from controller.flows.connections import Connections
 from controller.flows.flow import Flow
@@ -17,6 +18,7 @@ from controller.pipeline.headers import HEADERS
 
 Packet = dict[str, int]
 DEFAULT_TTL = 64
+SIZE = "size"  # of a packet, in bytes of its frame; no flow matches it
 METADATA = {name for name in HEADERS if name.startswith(("reg", "tun_", "vlan_")) or name in ("ct_state", "ip_frag")}
 
 
@@ -80,6 +82,8 @@ class Switch:
                     write(state, target, read(state, source))
                 case Spread(target=target) | Choose(target=target):
                     write(state, target, self._choose(action))
+                case Larger(size, target):
+                    write(state, target, state.get(SIZE, 0) > size)
                 case Output(port):
                     _emit(state, port, outcome)
                 case Tunnel(vteps, port):

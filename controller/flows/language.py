@@ -4,7 +4,7 @@ import hashlib
 from functools import cache, lru_cache
 
 from controller.flows.action import (
-    Action, Bits, Choose, Commit, DecTtl, Goto, Load, Meter, Move, Output, OutputBits, Spread, Track, Tunnel,
+    Action, Bits, Choose, Commit, DecTtl, Goto, Larger, Load, Meter, Move, Output, OutputBits, Spread, Track, Tunnel,
 )  # fmt: skip
 from controller.flows.flow import Flow
 from controller.flows.match import Match
@@ -103,6 +103,8 @@ def _shape(action: Action) -> object:
     match action:
         case Load(bits=target) | Move(target=target) | Spread(target=target) | Choose(target=target):
             return target
+        case Larger(target=target):
+            return Larger, target
         case Goto(table):
             return table
         case Track(table=table):
@@ -131,6 +133,8 @@ def _check(table: Table, match: Match, actions: tuple[Action, ...]) -> None:
 def _written(action: Action) -> tuple[Bits, ...]:
     match action:
         case Load(bits=target) | Move(target=target) | Spread(target=target) | Choose(target=target):
+            return (target,)
+        case Larger(target=target):
             return (target,)
         case Tunnel():
             return (bits("tun_dst"),)

@@ -4,8 +4,8 @@ from collections.abc import Iterable, Mapping
 from ipaddress import IPv6Address
 
 from controller.flows.action import (
-    CONTROLLER, IN_PORT, LOCAL, Action, Bits, Choose, Commit, DecTtl, Goto, Load, Meter, Move, Output, OutputBits,
-    Spread, Track, Tunnel,
+    CONTROLLER, IN_PORT, LOCAL, Action, Bits, Choose, Commit, DecTtl, Goto, Larger, Load, Meter, Move, Output,
+    OutputBits, Spread, Track, Tunnel,
 )  # fmt: skip
 from controller.flows.flow import Flow
 from controller.flows.match import Term
@@ -104,6 +104,8 @@ def _bits(bits: Bits) -> str:
     name = _NXM.get(bits.header) or f"NXM_NX_{bits.header.upper()}"
     if bits.low == 0 and bits.width == HEADERS[bits.header].bits:
         return f"{name}[]"
+    if bits.width == 1:
+        return f"{name}[{bits.low}]"
     return f"{name}[{bits.low}..{bits.low + bits.width - 1}]"
 
 
@@ -126,6 +128,8 @@ def _action(action: Action, tables: Mapping[int, str] | None) -> str:
             return f"bundle_load(symmetric_l3l4+udp,{basis},hrw,ofport,{_bits(target)},members:{ports})"
         case Choose(basis, size, target):
             return f"multipath(symmetric_l3l4+udp,{basis},modulo_n,{size},0,{_bits(target)})"
+        case Larger(size, target):
+            return f"check_pkt_larger({size})->{_bits(target)}"
         case DecTtl():
             return "dec_ttl"
         case Meter(number):

@@ -14,3 +14,4 @@ class Ask(IntEnum):
     NO_ROUTE = 6
     NO_HOST = 7
     NO_PORT = 8
+    TOO_LARGE = 9

@@ -42,6 +42,8 @@ class Gateways:
 
     def handed(self, sender: Port, packet: Packet) -> Verdict:
         """What the gateway of the sender's subnet does with the packet, if everybody allows it."""
+        if packet.too_large:
+            return asking(Ask.TOO_LARGE, Reason.TOO_LARGE)
         if packet.eth_type == ETH_IPV6:
             return self._to_address(sender, packet, vpc_of(sender))
         way = self._forwarding.way(sender.subnet, packet.ip_dst or "")

@@ -24,7 +24,8 @@ class Packet:
 
     MACs are lower case with colons, addresses dotted decimal or, of IPv6, canonical (RFC 5952), `vlan` is the VLAN id
     of an 802.1Q tag (0 is a tag too); a TTL that is not said is DEFAULT_TTL. In IPv6 `icmp_type` is that of ICMPv6 and
-    `ip_ttl` the hop limit; `nd_sll` is the source link-layer address of a Neighbour Solicitation.
+    `ip_ttl` the hop limit; `nd_sll` is the source link-layer address of a Neighbour Solicitation. `too_large`: it
+    exceeds the MTU of tenants.
     """
 
     port: str
@@ -45,6 +46,7 @@ class Packet:
     ip_ttl: int | None = None
     nd_target: str | None = None
     nd_sll: str | None = None
+    too_large: bool = False
 
 
 class Reason(StrEnum):
@@ -77,6 +79,7 @@ class Reason(StrEnum):
     NO_ROUTE = "no route to the address"
     NO_HOST = "no such address in the vpc"
     BLACKHOLE = "dropped by a route"
+    TOO_LARGE = "too large for the gateway to send on"
     TTL_EXPIRED = "ttl expired at the gateway"
     PROTOCOL = "protocol not allowed"
     NOT_ALLOWED_OUT = "not allowed by the sender's security groups"

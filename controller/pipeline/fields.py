@@ -26,6 +26,7 @@ class Field:
 NETWORK = Field("network", "reg0", 0, 24, "the subnet a packet is in, as its VNI; the label that proofs follow")
 NEXT_HOP = Field("next_hop", "reg1", 0, 16, "the port that the equal-cost choice fell on")
 ENTERED = Field("entered", "reg1", 16, 1, "whether a gateway has sent the packet into another subnet")
+LARGE = Field("large", "reg1", 17, 1, "whether the packet is larger than tenants may send")
 ASK = Field("ask", "reg1", 24, 8, "what the controller is asked for, on behalf of the port that sent the packet")
 SLOT = Field("slot", "reg1", 0, 6, "which share of a route with several next hops the packet's flow fell to")
 
@@ -43,5 +44,5 @@ VPC = Field("vpc", "reg7", 0, 24, "the VPC of the port that is judged, as the lo
 
 FIELDS = {
     field.name: field
-    for field in (NETWORK, NEXT_HOP, ENTERED, ASK, SLOT, *OWN_GROUPS, *PEER_GROUPS, ZONE, RECEIVER, VPC)
+    for field in (NETWORK, NEXT_HOP, ENTERED, LARGE, ASK, SLOT, *OWN_GROUPS, *PEER_GROUPS, ZONE, RECEIVER, VPC)
 }

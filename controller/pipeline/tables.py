@@ -5,7 +5,7 @@ write and go to. Read the two pipelines below from top to bottom to know the lif
 from dataclasses import dataclass
 
 from controller.pipeline.fields import (
-    ASK, ENTERED, NETWORK, NEXT_HOP, OWN_GROUPS, PEER_GROUPS, RECEIVER, SLOT, VPC, ZONE, Field,
+    ASK, ENTERED, LARGE, NETWORK, NEXT_HOP, OWN_GROUPS, PEER_GROUPS, RECEIVER, SLOT, VPC, ZONE, Field,
 )  # fmt: skip
 
 
@@ -185,20 +185,27 @@ FROM_SUBNET = Table(
     "the lowest number has the highest priority.",
     matches=(NETWORK.name, "eth_dst", *_ACL, "ip_dst", "ipv6_dst"),
     bands=(Band("inside", 100 + MAX_NUMBER), *_ACL_BANDS),
-    next=("gateway",), miss="gateway",
+    next=("measure",), miss="measure",
+)
+MEASURE = Table(
+    "measure", 11, "measure",
+    "Measures what is sent to a gateway.",
+    matches=("eth_dst",),
+    bands=(Band("routed", 100), MISS),
+    writes=(LARGE.name,), next=("gateway",), miss="gateway",
 )
 GATEWAY = Table(
-    "gateway", 11, "gateway",
+    "gateway", 12, "gateway",
     "The gateway of a subnet: what is sent to its MAC goes on in the subnet of the same VPC that has the address, or "
-    "as the longest prefix in the subnet's route table says; if none does, the sender is told so. Everything else "
-    "stays in its network.",
-    matches=(NETWORK.name, "eth_dst", "eth_type", "ip_dst", "ipv6_dst"),
-    bands=(Band("prefix", 100, 129), Band("nowhere", 50), MISS),
+    "as the longest prefix in the subnet's route table says; if none does, or the packet is too large, the sender is "
+    "told so. Everything else stays in its network.",
+    matches=(NETWORK.name, LARGE.name, "eth_dst", "eth_type", "ip_dst", "ipv6_dst"),
+    bands=(Band("too_large", 300), Band("prefix", 100, 129), Band("nowhere", 50), MISS),
     writes=(NETWORK.name, ENTERED.name, SLOT.name, ASK.name),
     next=("next_hop", "peered", "neighbour", "forward", "punt"), miss="forward",
 )
 NEXT_HOP_INSTANCE = Table(
-    "next_hop", 12, "next_hop",
+    "next_hop", 13, "next_hop",
     "Where a route leads to instances: on in the network of the one that the slot is given to, to its MAC, with the "
     "gateway's own MAC as source and one less TTL.",
     matches=(NETWORK.name, SLOT.name, "eth_type", "ip_dst", "ip_ttl"),
@@ -206,14 +213,14 @@ NEXT_HOP_INSTANCE = Table(
     writes=(NETWORK.name, ENTERED.name, "eth_dst", "eth_src", ASK.name), next=("to_subnet", "punt"),
 )
 PEERED = Table(
-    "peered", 13, "peered",
+    "peered", 14, "peered",
     "Where a route leads across a peering: on in the subnet of the other VPC that has the address.",
     matches=(NETWORK.name, "eth_type", "ip_dst"),
     bands=(Band("prefix", 100), Band("nowhere", 50), MISS),
     writes=(NETWORK.name, ENTERED.name, ASK.name), next=("neighbour", "punt"),
 )
 NEIGHBOUR = Table(
-    "neighbour", 14, "neighbour",
+    "neighbour", 15, "neighbour",
     "The last step of routing: the MAC of the address, the gateway's own MAC as source, one less TTL. Answers echo "
     "requests to the gateway itself, and finishes and sends Neighbour Advertisements. Whose TTL runs out, and who asks "
     "for nobody, is told so.",
@@ -229,21 +236,21 @@ NEIGHBOUR = Table(
     next=("to_subnet", "punt"), emits=True,
 )
 TO_SUBNET = Table(
-    "to_subnet", 15, "network_acls",
+    "to_subnet", 16, "network_acls",
     "What the network ACL of a subnet allows goes on of what a gateway has sent into it from another one.",
     matches=(NETWORK.name, ENTERED.name, *_ACL, "ip_src", "ipv6_src"),
     bands=_ACL_BANDS,
     next=("forward",), miss="forward",
 )
 FORWARD = Table(
-    "forward", 16, "forward",
+    "forward", 17, "forward",
     "Sends unicast to the one VTEP that has the MAC, multicast to the VTEPs with members; the rest is local.",
     matches=(NETWORK.name, "eth_dst"),
     bands=(Band("unicast", 200), Band("multicast", 100), MISS),
     writes=("tun_id", "tun_dst"), next=("deliver",), miss="deliver", emits=True,
 )
 DELIVER = Table(
-    "deliver", 17, "deliver",
+    "deliver", 18, "deliver",
     "Hands the packet to the local port with that MAC, multicast to every local member but the sender. If the port has "
     "security groups, the connection is looked up in the port's own conntrack zone first. One with a limit gets a copy "
     "of its own, too.",
@@ -252,53 +259,54 @@ DELIVER = Table(
     writes=(*_OWN, *_PEERS, ZONE.name, RECEIVER.name), next=("to_peer", "to_rate"), emits=True,
 )
 TO_PEER = Table(
-    "to_peer", 18, "peers",
+    "to_peer", 19, "peers",
     "The groups of whom the packet is from.",
     matches=(VPC.name, "eth_type", "ip_src", "ipv6_src"),
     bands=(Band("address", 100), Band("allowed", 50, 9), MISS),
     writes=_PEERS, next=("to_rules",), miss="to_rules",
 )
 TO_RULES = Table(
-    "to_rules", 19, "security_rules",
+    "to_rules", 20, "security_rules",
     "What one of the receiver's groups allows goes on: connections opened to it, and answers in those that it opened.",
     matches=(*_RULES, "ip_src", "ipv6_src"),
     bands=_RULE_BANDS,
     next=("to_commit",),
 )
 TO_COMMIT = Table(
-    "to_commit", 20, "connections",
+    "to_commit", 21, "connections",
     "Remembers a new connection in the receiver's zone; fragments as above.",
     matches=(VPC.name, "ct_state", "eth_type", "ip_frag"),
     bands=(Band("fragment", 200), Band("new", 100), Band("known", 50), MISS),
     next=("to_rate",),
 )
 TO_RATE = Table(
-    "to_rate", 21, "bandwidth",
+    "to_rate", 22, "bandwidth",
     "Drops what is for a port with a limit beyond its kbit/s.",
     matches=(RECEIVER.name,),
     bands=(Band("port", 100), MISS),
     next=("to_packets",), miss="to_packets",
 )
 TO_PACKETS = Table(
-    "to_packets", 22, "bandwidth",
+    "to_packets", 23, "bandwidth",
     "Drops what is for a port with a limit beyond its packets/s, and hands the packet to the receiver.",
     matches=(RECEIVER.name,),
     bands=(Band("port", 100), Band("any", 50), MISS),
     emits=True,
 )
 PUNT = Table(
-    "punt", 23, "punt",
+    "punt", 24, "punt",
     "Hands the packet to the controller, which answers the port that sent it.",
     matches=("in_port",),
     bands=(Band("port", 100), MISS),
     emits=True,
 )
 OVERLAY = Pipeline(
-    "overlay", "br-int of every chassis", (NETWORK, ENTERED, ASK, SLOT, VPC, *OWN_GROUPS, *PEER_GROUPS, ZONE, RECEIVER),
+    "overlay", "br-int of every chassis",
+    (NETWORK, ENTERED, LARGE, ASK, SLOT, VPC, *OWN_GROUPS, *PEER_GROUPS, ZONE, RECEIVER),
     (
         CLASSIFY, FROM_RATE, FROM_PACKETS, PORT_SECURITY, RESOLVE, SERVICES, FROM_PORT, FROM_PEER, FROM_RULES,
-        FROM_COMMIT, FROM_SUBNET, GATEWAY, NEXT_HOP_INSTANCE, PEERED, NEIGHBOUR, TO_SUBNET, FORWARD, DELIVER, TO_PEER,
-        TO_RULES, TO_COMMIT, TO_RATE, TO_PACKETS, PUNT,
+        FROM_COMMIT, FROM_SUBNET, MEASURE, GATEWAY, NEXT_HOP_INSTANCE, PEERED, NEIGHBOUR, TO_SUBNET, FORWARD, DELIVER,
+        TO_PEER, TO_RULES, TO_COMMIT, TO_RATE, TO_PACKETS, PUNT,
     ),
 )  # fmt: skip
 

@@ -120,5 +120,6 @@ def nicira_actions(actions: Layout, oxms: Mapping[tuple[int, int], int]) -> Layo
         36: Then(8, NatRanges()),
         37: Then(8, properties),  # controller2
         38: Opaque(24),  # sample2
+        49: Operands(16, (6,)),  # check_pkt_larger
     }
     return Case(known, Opaque(2))

@@ -3,7 +3,7 @@
 from collections.abc import Hashable
 
 from controller.flows.action import (
-    Action, Choose, Commit, DecTtl, Goto, Load, Meter, Move, Output, OutputBits, Spread, Track, Tunnel,
+    Action, Choose, Commit, DecTtl, Goto, Larger, Load, Meter, Move, Output, OutputBits, Spread, Track, Tunnel,
 )  # fmt: skip
 from controller.flows.flow import Flow
 from controller.pipeline.headers import HEADERS
@@ -39,6 +39,8 @@ def _number(flow: Flow) -> int | None:
 def _shape(action: Action) -> Hashable:
     if isinstance(action, Load):
         return Load, action.bits
+    if isinstance(action, Larger):
+        return Larger, action.target
     if isinstance(action, _WHOLE):
         return action
     return type(action).__name__ if isinstance(action, _KINDS) else None

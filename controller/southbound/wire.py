@@ -14,8 +14,8 @@ from types import MappingProxyType
 from typing import Any
 
 from controller.flows.action import (
-    CONTROLLER, Action, Bits, Choose, Commit, DecTtl, Goto, Load, Meter, Move, Output, OutputBits, Spread, Track,
-    Tunnel,
+    CONTROLLER, Action, Bits, Choose, Commit, DecTtl, Goto, Larger, Load, Meter, Move, Output, OutputBits, Spread,
+    Track, Tunnel,
 )  # fmt: skip
 from controller.flows.flow import Flow, FlowKey
 from controller.flows.match import Match
@@ -31,7 +31,7 @@ NICIRA = 0x00002320
 _MOD = struct.Struct("!BBHIQQBBHHHIIIHH")
 _STATS = struct.Struct("!HBxIIHHHHH2xQQQ")
 _OUTPUT, _DEC_TTL, _SET_FIELD, _EXPERIMENTER = 0, 24, 25, 0xFFFF
-_REG_MOVE, _REG_LOAD, _MULTIPATH, _BUNDLE_LOAD, _OUTPUT_REG, _CT = 6, 7, 10, 13, 15, 35
+_REG_MOVE, _REG_LOAD, _MULTIPATH, _BUNDLE_LOAD, _OUTPUT_REG, _CT, _CHECK_LARGER = 6, 7, 10, 13, 15, 35, 49
 _CT_COMMIT, _NO_TABLE = 1, 0xFF  # flag and table of a conntrack action
 _GOTO_TABLE, _APPLY_ACTIONS, _METER = 1, 4, 6
 _UNKNOWN_BAND = 0, 0, False
@@ -162,6 +162,10 @@ def _encode_choose(action: Choose) -> bytes:
     return _nicira(_MULTIPATH, hashed + links + struct.pack("!H4s", _span(action.target), _operand(action.target)))
 
 
+def _encode_larger(action: Larger) -> bytes:
+    return _nicira(_CHECK_LARGER, struct.pack("!HH", action.size, action.target.low) + _operand(action.target))
+
+
 def _encode_output(action: Output) -> bytes:
     return struct.pack("!HHIH6x", _OUTPUT, 16, action.port, _WHOLE if action.port == CONTROLLER else _NO_PACKET)
 
@@ -199,6 +203,7 @@ _ENCODERS: dict[type, Callable[..., bytes]] = {
     Move: _encode_move,
     Spread: _encode_spread,
     Choose: _encode_choose,
+    Larger: _encode_larger,
     Output: _encode_output,
     Tunnel: _encode_tunnel,
     OutputBits: _encode_output_bits,
@@ -284,6 +289,9 @@ def _nicira_action(subtype: int, body: bytes) -> Action:
     if subtype == _OUTPUT_REG:
         span, operand = struct.unpack_from("!H4s", body)
         return OutputBits(_bits(operand, span >> 6, (span & 0x3F) + 1))
+    if subtype == _CHECK_LARGER:
+        size, low, operand = struct.unpack_from("!HH4s", body)
+        return Larger(size, _bits(operand, low, 1))
     if subtype == _CT and len(body) == 14:  # nothing nested
         flags, operand, span, table, helper = struct.unpack_from("!H4sHB3xH", body)
         zone = _bits(operand, span >> 6, (span & 0x3F) + 1)

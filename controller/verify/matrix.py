@@ -128,7 +128,7 @@ class Probe:
             "kind": str(self.kind),
             "source": self.source,
             "target": self.target,
-            "packet": asdict(self.packet),
+            "packet": {name: value for name, value in asdict(self.packet).items() if name != "too_large"},
             "inner": asdict(self.inner) if self.inner else None,
             "expect": expect,
         }

@@ -8,7 +8,7 @@ from controller.compiler.address import ipv4, ipv6, mac
 from controller.compiler.program import Program
 from controller.flows.action import CONTROLLER, LOCAL, Choose, Spread
 from controller.flows.connections import Connections
-from controller.flows.evaluate import Emission, Switch, first_member, read
+from controller.flows.evaluate import SIZE, Emission, Switch, first_member, read
 from controller.flows.language import bits
 from controller.flows.text import mac_text
 from controller.model.placement import Observed
@@ -16,6 +16,9 @@ from controller.model.ask import Ask
 from controller.model.snapshot import Snapshot
 from controller.model.verdict import Packet
 from controller.pipeline.headers import IPV6
+
+
+_TOO_LARGE = 0xFFFF  # bytes, whatever the MTU is
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +133,7 @@ def header_values(packet: Packet) -> dict[str, int]:
     for name in ("arp_sha", "nd_sll"):
         if getattr(packet, name) is not None:
             values[name] = mac(getattr(packet, name))
+    values[SIZE] = _TOO_LARGE if packet.too_large else 0
     if packet.eth_type == IPV6 and "icmp_type" in values:
         values["icmpv6_type"] = values.pop("icmp_type")
     return values

@@ -2,6 +2,8 @@
 chassis that have members of the subnet, once to each, and to nobody else. On a fabric of 1500 bytes."""
 
 import errno
+import re
+import sys
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -18,6 +20,7 @@ from scapy.packet import Packet
 from controller.model.tenancy import Port
 from lab_fixture import command_output, overclos, running, write
 from scripts.overclos import lifecycle
+from pings_fixture import nothing_lost, pinging
 from talk_fixture import ping
 from topologies.emulator.lab import Lab
 from topologies.emulator.namespaces import path as namespace_path
@@ -147,6 +150,22 @@ def test_roce_frames_of_the_mtu_arrive_intact_and_one_byte_more_does_not(lab: La
     assert refused.value.errno == errno.EMSGSIZE
 
 
+@pytest.mark.parametrize(
+    ("target", "told"), [("10.1.1.10", r"From 10.1.0.1 .*mtu ?= ?1450"), ("fd00:2::b", r"From fd00:1::1 .*mtu=1450")],
+)  # fmt: skip
+def test_who_sends_more_through_a_gateway_is_told_how_much_goes(lab: Lab, target: str, told: str) -> None:
+    """And heeds it from then on."""
+    headers, own = (48, "fd00:1::a") if ":" in target else (28, "10.1.0.10")
+    command_output(lab, A, ["ip", "link", "set", "eth0", "mtu", "9000"])
+    try:
+        assert re.search(told, ping(lab, A, target, "-M", "do", "-s", str(MTU + 1 - headers), status=1))
+        ping(lab, A, target, "-M", "do", "-s", str(MTU - headers))
+        assert f"mtu {MTU}" in command_output(lab, A, ["ip", "route", "get", target, "from", own])
+        ping(lab, A, target, "-s", "4000", "-I", own)  # in fragments that are small enough
+    finally:
+        command_output(lab, A, ["ip", "link", "set", "eth0", "mtu", str(MTU)])
+
+
 def test_who_makes_its_device_larger_reaches_nobody_with_more(lab: Lab, ears: Ears) -> None:
     too_large, largest = roce_frame(lab, A, B, MTU + 1), roce_frame(lab, A, B, MTU)
     command_output(lab, A, ["ip", "link", "set", "eth0", "mtu", "9000"])
@@ -158,6 +177,29 @@ def test_who_makes_its_device_larger_reaches_nobody_with_more(lab: Lab, ears: Ea
     finally:
         command_output(lab, A, ["ip", "link", "set", "eth0", "mtu", str(MTU)])
     assert ears.counts(too_large) == {}
+
+
+FLOOD = """
+import socket, sys, time
+with socket.socket(socket.AF_PACKET, socket.SOCK_RAW) as out:
+    out.bind(("eth0", 0))
+    end = time.monotonic() + 2
+    while time.monotonic() < end:
+        out.send(bytes.fromhex(sys.argv[1]))
+"""
+
+
+def test_what_is_too_large_costs_other_tenants_nothing(lab: Lab) -> None:
+    """A veth lets a frame pass that is larger than its MTU by a VLAN tag; Open vSwitch, when the next device does not
+    take it, drops with it all that it was to send with it: that must be the sender's own."""
+    command_output(lab, A, ["ip", "link", "set", "eth0", "mtu", "9000"])
+    try:
+        with pinging(lab, ("blue.prod.x", ports(lab)["blue.prod.y"].address)) as pings:
+            argv = [sys.executable, "-c", FLOOD, roce_frame(lab, A, B, MTU + 4).hex()]
+            assert lab.spawn(A, argv).wait() == 0
+    finally:
+        command_output(lab, A, ["ip", "link", "set", "eth0", "mtu", str(MTU)])
+    nothing_lost(pings)
 
 
 MANY = {

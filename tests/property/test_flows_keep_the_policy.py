@@ -45,6 +45,7 @@ def cases(draw: st.DrawFn) -> tuple[Intent, Packet]:
         "eth_src": own_mac,
         "eth_dst": draw(st.sampled_from(macs + GROUPS) | st.just(GATEWAY_MAC)),
         "vlan": draw(st.none() | st.integers(0, 4095)) if not draw(mostly) else None,
+        "too_large": not draw(mostly),
     }
     match draw(st.sampled_from(["ipv4", "arp", "ipv6", "discovery", "service", "other"])):
         case "ipv4":

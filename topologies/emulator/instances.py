@@ -11,6 +11,7 @@ from topologies.emulator.kept import Kept, Numbering
 from topologies.emulator.parts import BridgePort, Cable, InstanceSpec, LabPlan, Node, OpenVswitch, PortSpec
 
 _LOGICAL_PORT = "iface-id"  # external_ids of an Open vSwitch interface: the logical port that it is
+_LET_IN = 9216  # bytes of IP: what is too large for the fabric must reach the gateway, which says so
 
 
 def nodes(lab: str, instances: Iterable[InstanceSpec]) -> Iterator[Node]:
@@ -27,7 +28,7 @@ def plug(numbering: Numbering, instances: Iterable[InstanceSpec], datapath: str)
                                   addresses=tuple(filter(None, (spec.address, spec.address6))),
                                   checksums=datapath == "user", gateway=spec.gateway, gateway6=spec.gateway6)
             inner = replace(inner, table=inner.index, metric=0 if spec is instance.ports[0] else inner.index)
-            outer = numbering.end(instance.server, instance.server, spec.id, ofport, mtu=instance.mtu)
+            outer = numbering.end(instance.server, instance.server, spec.id, ofport, mtu=max(numbering.mtu, _LET_IN))
             ids = {_LOGICAL_PORT: spec.id, "attached-mac": spec.mac}
             yield Cable(inner, outer, INSTANCE), BridgePort(outer.device, ofport, external_ids=ids)
 
