@@ -22,6 +22,12 @@ def with_ports(intent: Intent, homes: Mapping[str, str]) -> Intent:
     return replace(intent, ports=(*intent.ports, *more))
 
 
+def with_allowed(intent: Intent, *allowed: tuple[str, ...]) -> Intent:
+    """The intent whose first ports may send from these addresses, too."""
+    ports = (replace(port, allowed_addresses=one) for port, one in zip(intent.ports, allowed, strict=False))
+    return replace(intent, ports=(*ports, *intent.ports[len(allowed):]))
+
+
 @st.composite
 def allowing(draw: st.DrawFn, intent: Intent) -> Intent:
     """The intent with allowed addresses at some ports, which they share with others of their subnet."""

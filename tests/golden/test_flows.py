@@ -13,6 +13,7 @@ from controller.compiler import program
 from controller.flows.text import flows_text
 from controller.model.security import SecurityGroup, SecurityRule
 from controller.model.snapshot import Intent
+from sharing import with_allowed
 from worlds import (
     CHASSIS, apart, dual_stack, intent_of, plug_all, snapshot, two_tenants, with_acl, with_limits,
     with_peering, with_routes,
@@ -36,15 +37,8 @@ GOLDEN = {"two-tenants": two_tenants(), "dual-stack": dual_stack(intent_of([("re
 WHOLE = ("two-tenants",)  # of the others one server tells all
 
 
-def with_allowed(intent: Intent) -> Intent:
-    """One port may send from some addresses, and both from one of them."""
-    allowed = ("10.1.0.192/28", "fd00::c8"), ("10.1.0.200",)
-    ports = (replace(port, allowed_addresses=one) for port, one in zip(intent.ports, allowed, strict=True))
-    return replace(intent, ports=tuple(ports))
-
-
 ADDED = {  # what allowed addresses add, routes, a peering where addresses differ, a network ACL
-    "allowed": (with_allowed(guarded()), guarded()),
+    "allowed": (with_allowed(guarded(), ("10.1.0.192/28", "fd00::c8"), ("10.1.0.200",)), guarded()),
     "acl": (with_acl(dual_stack(two_tenants())), dual_stack(two_tenants())),
     "routes": (with_routes(two_tenants()), two_tenants()),
     "peering": (with_peering(two_tenants()), apart(two_tenants())),

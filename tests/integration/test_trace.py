@@ -16,12 +16,14 @@ from controller.flows.match import match
 from controller.model.addresses import GATEWAY_MAC
 from controller.model.ipv6 import GATEWAY_LINK_LOCAL, link_local
 from ovs_fixture import Namespace, PrivateOvs
+from sharing import SHARED, SHARED6, with_allowed
 from trace_fixture import hits, install, matched, outputs, trace
 from worlds import CHASSIS, FABRIC, dual_stack, plug_all, snapshot, two_tenants, with_acl, with_limits, with_routes
 
 pytestmark = pytest.mark.root
 
 INTENT = with_limits(with_acl(dual_stack(with_routes(two_tenants()), {"red.prod.net0", "blue.prod.net0"})))
+INTENT = with_allowed(INTENT, ("10.1.0.200/29", "10.1.0.193", "fd00::c0/122"))
 WORLD, SEEN = snapshot(INTENT), plug_all(INTENT)
 TABLES = program.compile(WORLD, SEEN).flows
 FLOWS = {dpid: list(table.flows.values()) for dpid, table in TABLES.items()}
@@ -48,7 +50,7 @@ def macs() -> st.SearchStrategy[int]:
 
 def addresses() -> st.SearchStrategy[int]:
     texts = [port.address for port in INTENT.ports] + [item.address for item in FABRIC.attachments]
-    texts += ["10.9.9.9", "10.9.1.1", "10.8.0.1"]
+    texts += ["10.9.9.9", "10.9.1.1", "10.8.0.1", *SHARED]
     texts += [subnet.gateway for subnet in INTENT.subnets]
     return st.sampled_from([int.from_bytes(bytes(map(int, text.split(".")))) for text in texts])
 
@@ -56,7 +58,7 @@ def addresses() -> st.SearchStrategy[int]:
 def addresses6() -> st.SearchStrategy[int]:
     texts = [port.address6 for port in INTENT.ports] + [subnet.gateway6 for subnet in INTENT.subnets]
     near = [link_local(port.mac) for port in INTENT.ports] + [GATEWAY_LINK_LOCAL, "ff02::1", "::", "fd00:9::9"]
-    return st.sampled_from([ipv6(text) for text in [*texts, *near] if text])
+    return st.sampled_from([ipv6(text) for text in [*texts, *near, *SHARED6] if text])
 
 
 @st.composite
