@@ -14,7 +14,7 @@ from controller.edge.place import ROUTER_LINK_LOCAL, ROUTER_MAC, Place
 from controller.model.ipv6 import from_mac
 
 SOLICITATION, ADVERTISEMENT = 133, 134  # icmpv6_type
-LIFETIME_S = 9000  # of the router: the most that RFC 4861 allows
+LIFETIME_S = 0xFFFF  # of the router: the most there is (RFC 8319), for nothing is advertised unasked
 _FOR_EVER = 0xFFFFFFFF
 _MANAGED, _OTHER = 0x80, 0x40  # ask DHCPv6 for addresses, for other things
 _ON_LINK, _AUTONOMOUS = 0x80, 0x40
