@@ -51,7 +51,9 @@ class Engine:
                 _collect(old, new, removed)
                 _collect(new, old, added)
         for dpid in removed.keys() | added.keys():
-            self.tables.setdefault(dpid, FlowTable()).replace(removed[dpid], added[dpid])
+            if dpid not in self.tables:
+                self.tables[dpid] = FlowTable()
+            self.tables[dpid].replace(removed.get(dpid, ()), added.get(dpid, ()))
 
     def _concerned_with(self, kind: type) -> tuple[Concern, ...]:
         if kind not in self._concerned:
