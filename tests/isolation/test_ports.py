@@ -17,7 +17,6 @@ pytestmark = pytest.mark.root
 
 PORTS = """\
 lab: {name}
-fabric: {{kind: leaf-spine, leaves: 2, spines: 1, servers_per_leaf: 1}}
 tenants:
   red:
     vpcs:
@@ -40,6 +39,7 @@ tenants:
             server: server-2
             allowed_addresses: [10.1.0.100, 10.1.0.64/28, "fd00:1::100"]
           b: {{subnet: back, ip: 10.1.1.20, ip6: "fd00:2::20", server: server-2}}
+fabric: {{kind: leaf-spine, leaves: 2, spines: 1, servers_per_leaf: 1}}
 """
 M, F, B = "red.prod.m", "red.prod.f", "red.prod.b"
 API = "/v1/tenants/red/vpcs/prod/ports"
