@@ -5,7 +5,8 @@ from typing import Any
 from ryu.ofproto import ofproto_protocol, ofproto_v1_4, ofproto_v1_4_parser
 
 from controller.flows.action import (
-    CONTROLLER, Bits, Choose, Commit, DecTtl, Goto, Load, Meter, Move, Output, OutputBits, Spread, Track, Tunnel,
+    CONTROLLER, Bits, Choose, Commit, DecTtl, Goto, Larger, Load, Meter, Move, Output, OutputBits, Spread, Track,
+    Tunnel,
 )  # fmt: skip
 from controller.flows.flow import Flow
 from controller.flows.match import Match
@@ -37,8 +38,9 @@ def ryu_flow_mod(flow: Flow, command: int = wire.ADD) -> bytes:
 
 
 def is_known(flow: Flow) -> bool:
-    """Whether Ryu has a name for everything that the flow matches."""
-    return all(name not in UNNAMED for name, _, _ in flow.match)
+    """Whether Ryu has a name for everything in the flow."""
+    named = all(name not in UNNAMED for name, _, _ in flow.match)
+    return named and not any(isinstance(action, Larger) for action in flow.actions)
 
 
 def _match(match: Match) -> Any:

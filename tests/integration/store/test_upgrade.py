@@ -110,8 +110,8 @@ def test_daemon_and_api_say_what_to_do_and_go_on_after_it(server: StoreServer, t
             assert (status, said) == (0, f"{server.remote}: {OLD} -> {version()}; as it was: {backup}\n")
             controller.wait(lambda status: not any("schema" in line for line in status["waiting"]))
             assert until(lambda: (now := http.get("/v1/tenants")).status_code == 200 and now, "the API goes on").json()
-        told = contents(server).realized  # by a controller that went on
-        assert contents(server) == replace(before, realized=told) and server.store().verify_audit() == []
+        now = contents(server)  # what is realised is told by a controller that goes on
+        assert now == replace(before, realized=now.realized) and server.store().verify_audit() == []
         assert run(*command.split()[3:]) == (0, f"{server.remote}: has version {version()} already\n")
         version_of_backup = ["ovsdb-tool", "db-version", str(backup)]
         assert subprocess.run(version_of_backup, capture_output=True, text=True).stdout.strip() == OLD
