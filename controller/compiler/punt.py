@@ -17,7 +17,7 @@ from controller.flows.match import match
 from controller.pipeline.tables import PUNT
 
 
-QUESTIONS = 100, 100  # a second, and at once
+QUESTIONS = 20, 100  # a second, and at once: a hundred ports that ask without end are no more than a switch may say
 
 
 class Asking(NamedTuple):
