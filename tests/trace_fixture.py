@@ -7,7 +7,7 @@ from pathlib import Path
 from controller.flows.action import Meter
 from controller.flows.evaluate import Outcome
 from controller.flows.flow import Flow
-from controller.flows.text import flows_text, term_text
+from controller.flows.text import flows_text, meter_text, term_text
 from controller.southbound.named import Named
 from ovs_fixture import PrivateOvs
 
@@ -19,8 +19,7 @@ def install(ovs: PrivateOvs, bridge: str, flows: Collection[Flow]) -> None:
     """The flows, and the meters that they name."""
     for meter in Named(flows).all():
         if isinstance(meter, Meter):
-            unit, band = "pktps" if meter.packets else "kbps", f"type=drop,rate={meter.rate},burst_size={meter.burst}"
-            ovs.ofctl("add-meter", bridge, f"meter={meter.number},{unit},burst,band={band}")
+            ovs.ofctl("add-meter", bridge, meter_text(meter))
     file = Path(ovs.directory) / "flows.txt"
     file.write_text(flows_text(flows))
     ovs.ofctl("--bundle add-flows", bridge, str(file))

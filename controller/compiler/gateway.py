@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from controller.compiler.address import ipv6, mac, prefix
-from controller.compiler.entry import entering
 from controller.compiler.ask import asking
+from controller.compiler.entry import entering
 from controller.compiler.routes import Lead, Led, RoutesScope
 from controller.compiler.unit import Selected
 from controller.compiler.vpc import VpcScope
@@ -21,8 +21,8 @@ from controller.flows.flow import Flow
 from controller.flows.language import bits, flow, goto, load
 from controller.flows.match import match
 from controller.model.addresses import GATEWAY_MAC
-from controller.model.ipv6 import GATEWAY_LINK_LOCAL
 from controller.model.ask import Ask
+from controller.model.ipv6 import GATEWAY_LINK_LOCAL
 from controller.pipeline.fields import NETWORK, SLOT
 from controller.pipeline.headers import IPV4, IPV6
 from controller.pipeline.tables import GATEWAY, NEIGHBOUR, NEXT_HOP_INSTANCE, PEERED

@@ -3,7 +3,7 @@
 The frame then is one that the destination's own subnet could have sent, so `forward` and `deliver` treat it as one.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from controller.compiler import nd
@@ -16,16 +16,13 @@ from controller.flows.flow import Flow
 from controller.flows.language import flow, goto, load, move
 from controller.flows.match import match
 from controller.model.addresses import GATEWAY_MAC
-from controller.model.ipv6 import GATEWAY_LINK_LOCAL
 from controller.model.ask import Ask
+from controller.model.ipv6 import GATEWAY_LINK_LOCAL
 from controller.pipeline.headers import ICMP, ICMPV6, IPV4, IPV6, UDP
 from controller.pipeline.tables import NEIGHBOUR, TO_SUBNET
 
 ECHO_REPLY, ECHO_REQUEST = 0, 8  # icmp_type, RFC 792
 ECHO_REQUEST6, ECHO_REPLY6 = 128, 129  # icmpv6_type, RFC 4443
-
-
-Matched = Mapping[str, int]
 
 
 class Neighbour(NamedTuple):
@@ -45,12 +42,6 @@ class OwnAddress(NamedTuple):
     address: str
     addresses6: tuple[str, ...]
     because: str
-
-    @property
-    def all(self) -> Iterator[Matched]:
-        """What a packet for each of them has."""
-        yield {"eth_type": IPV4, "ip_dst": ipv4(self.address)}
-        yield from ({"eth_type": IPV6, "ipv6_dst": ipv6(address)} for address in self.addresses6)
 
 
 class Advertised(NamedTuple):
@@ -105,7 +96,8 @@ def _answered(view: OwnAddress) -> Iterator[Flow]:
 
 def _told(view: OwnAddress) -> Iterator[Flow]:
     """Why a packet is not sent on."""
-    for own in view.all:
+    second = ({"eth_type": IPV6, "ipv6_dst": ipv6(address)} for address in view.addresses6)
+    for own in ({"eth_type": IPV4, "ip_dst": ipv4(view.address)}, *second):
         to_itself = {"network": view.vni, **own}
         yield flow(NEIGHBOUR, "own_address", match(**to_itself), because=view.because)
         to_port = match(**to_itself, ip_proto=UDP)

@@ -7,8 +7,8 @@ one would have been the longest there, too.
 from collections.abc import Iterator
 
 from controller.compiler.address import mac, prefix
-from controller.compiler.entry import entering
 from controller.compiler.ask import EXPIRING, asking
+from controller.compiler.entry import entering
 from controller.compiler.routes import Led, RoutesScope
 from controller.compiler.unit import Selected
 from controller.flows.action import DecTtl

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from controller.compiler.address import prefix
-from controller.compiler.entry import entering
 from controller.compiler.ask import asking
+from controller.compiler.entry import entering
 from controller.compiler.unit import Selected, Where
 from controller.flows.flow import Flow
 from controller.flows.language import flow, goto

@@ -7,15 +7,15 @@ import struct
 from ipaddress import IPv4Address, IPv6Address
 from typing import NamedTuple
 
+from controller.model.verdict import ETH_IPV4, ETH_IPV6, ICMPV6, UDP
+
 Address = IPv4Address | IPv6Address
-ICMP, UDP, ICMPV6 = 1, 17, 58  # IANA protocol numbers
 HOPS = 64  # TTL of what is sent, unless something else is said
 
 _ETHERNET = struct.Struct("!6s6sH")
 _IPV4 = struct.Struct("!BBHHHBBH4s4s")
 _IPV6 = struct.Struct("!IHBB16s16s")
 _UDP = struct.Struct("!HHHH")
-_ETH_IPV4, _ETH_IPV6 = 0x0800, 0x86DD
 _FRAGMENT_OFFSET, _MORE_FRAGMENTS, _DONT_FRAGMENT = 0x1FFF, 0x2000, 0x4000
 
 
@@ -48,9 +48,9 @@ def datagram(frame: bytes) -> Datagram | None:
         return None
     _, mac, kind = _ETHERNET.unpack_from(frame)
     packet = frame[_ETHERNET.size :]
-    if kind == _ETH_IPV4:
+    if kind == ETH_IPV4:
         return _ipv4(mac, packet)
-    return _ipv6(mac, packet) if kind == _ETH_IPV6 else None
+    return _ipv6(mac, packet) if kind == ETH_IPV6 else None
 
 
 def _ipv4(mac: bytes, packet: bytes) -> Datagram | None:
@@ -115,7 +115,7 @@ def frame(macs: tuple[bytes, bytes], source: Address, target: Address, protocol:
         parts = 0x45, 0, length, 0, _DONT_FRAGMENT, hops, protocol
         found = checksum(_IPV4.pack(*parts, 0, source.packed, target.packed))
         head = _IPV4.pack(*parts, found, source.packed, target.packed)
-    kind = _ETH_IPV6 if source.version == 6 else _ETH_IPV4
+    kind = ETH_IPV6 if source.version == 6 else ETH_IPV4
     return _ETHERNET.pack(macs[1], macs[0], kind) + head + payload
 
 

@@ -9,17 +9,17 @@ from enum import IntEnum
 from ipaddress import IPv4Address, IPv4Network
 from typing import NamedTuple
 
-from controller.edge.datagram import UDP, Datagram, frame, udp, udp_payload
-from controller.edge.place import ROUTER_MAC, Place
-from controller.model.services import DHCP_CLIENT, DHCP_SERVER
+from controller.edge.datagram import Datagram, frame, udp, udp_payload
+from controller.edge.place import LEASE_S, ROUTER_MAC, Place
+from controller.model.services import BROADCAST, DHCP_CLIENT, DHCP_SERVER, UNSPECIFIED
+from controller.model.verdict import UDP
 
-LEASE_S = 3600  # so long may an instance go without hearing of a change
 _HEAD = struct.Struct("!BBBBIHH4s4s4s4s16s64s128s4s")
 _COOKIE = b"\x63\x82\x53\x63"
 _REQUEST, _REPLY, _ETHERNET = 1, 2, (1, 6)  # op; hardware type and length
 _BROADCAST = 0x8000  # flag
 _LEAST = 300  # bytes of a reply; older clients drop shorter ones (RFC 1542, 2.1)
-_NOWHERE, _EVERYBODY = IPv4Address(0), IPv4Address("255.255.255.255")
+_NOWHERE, _EVERYBODY = IPv4Address(UNSPECIFIED), IPv4Address(BROADCAST)
 
 
 class Kind(IntEnum):

@@ -9,12 +9,12 @@ from typing import NamedTuple
 
 import dns.name
 
-from controller.edge.datagram import UDP, Datagram, frame, udp, udp_payload
-from controller.edge.place import ROUTER_LINK_LOCAL, ROUTER_MAC, Place
+from controller.edge.datagram import Datagram, frame, udp, udp_payload
+from controller.edge.place import LEASE_S, ROUTER_LINK_LOCAL, ROUTER_MAC, Place
 from controller.edge.router import resolvers6
 from controller.model.services import DHCP6_CLIENT, DHCP6_SERVER
+from controller.model.verdict import UDP
 
-LEASE_S = 3600
 SERVER_ID = struct.pack("!HH", 3, 1) + ROUTER_MAC  # DUID-LL, RFC 8415, 11.4
 _MOST_OPTIONS = 64
 

@@ -20,9 +20,10 @@ import dns.rdatatype
 import dns.reversename
 import dns.rrset
 
-from controller.edge.datagram import UDP, Address, Datagram, frame, udp, udp_payload
+from controller.edge.datagram import Address, Datagram, frame, udp, udp_payload
 from controller.edge.place import ROUTER_MAC, Place
 from controller.model.services import DNS_SERVER
+from controller.model.verdict import UDP
 
 TTL_S = 5  # an instance may be gone, or be another, at any moment
 _PLAIN_SIZE, _LARGEST = 512, 1232  # bytes of an answer: RFC 1035, 4.2.1; what crosses any link in one piece

@@ -2,9 +2,11 @@
 
 import struct
 
-from controller.edge.datagram import ICMP, ICMPV6, Address, Datagram, frame, icmp_payload
+from controller.edge.datagram import Address, Datagram, frame, icmp_payload
 from controller.edge.place import ROUTER_MAC, Place
 from controller.model.ask import Ask
+from controller.model.services import BROADCAST
+from controller.model.verdict import ICMP, ICMPV6
 
 _KINDS = {  # type and code, of ICMP and of ICMPv6
     Ask.EXPIRED: ((11, 0), (3, 0)),
@@ -36,7 +38,7 @@ def _may_be_said(about: Datagram) -> bool:
     RFC 4443, 2.4)."""
     if about.offset or not _is_machine(about.source) or about.target.is_multicast or about.target.is_link_local:
         return False
-    if about.target.version == 4 and about.target.packed == b"\xff\xff\xff\xff":
+    if str(about.target) == BROADCAST:
         return False
     if about.protocol == ICMP and about.source.version == 4:
         return bool(about.payload) and about.payload[0] not in _ERRORS

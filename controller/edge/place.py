@@ -7,6 +7,7 @@ from controller.model.addresses import GATEWAY_MAC
 from controller.model.ipv6 import GATEWAY_LINK_LOCAL
 from controller.model.tenancy import Port, Subnet
 
+LEASE_S = 3600  # of addresses: so long may an instance go without hearing of a change
 ROUTER_MAC = bytes.fromhex(GATEWAY_MAC.replace(":", ""))
 ROUTER_LINK_LOCAL = IPv6Address(GATEWAY_LINK_LOCAL)
 

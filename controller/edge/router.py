@@ -9,11 +9,11 @@ from ipaddress import IPv6Address, IPv6Network
 
 import dns.name
 
-from controller.edge.datagram import ICMPV6, Datagram, frame, icmp_payload
+from controller.edge.datagram import Datagram, frame, icmp_payload
 from controller.edge.place import ROUTER_LINK_LOCAL, ROUTER_MAC, Place
 from controller.model.ipv6 import from_mac
+from controller.model.verdict import ICMPV6, ROUTER_ADVERTISEMENT, ROUTER_SOLICITATION
 
-SOLICITATION, ADVERTISEMENT = 133, 134  # icmpv6_type
 LIFETIME_S = 0xFFFF  # of the router: the most there is (RFC 8319), for nothing is advertised unasked
 _FOR_EVER = 0xFFFFFFFF
 _MANAGED, _OTHER = 0x80, 0x40  # ask DHCPv6 for addresses, for other things
@@ -24,13 +24,13 @@ _ALL_NODES, _ALL_NODES_MAC = IPv6Address("ff02::1"), b"\x33\x33\0\0\0\x01"
 
 def answer(asked: Datagram, place: Place) -> bytes | None:
     """The frame that answers a solicitation."""
-    if asked.protocol != ICMPV6 or asked.payload[:1] != bytes([SOLICITATION]):
+    if asked.protocol != ICMPV6 or asked.payload[:1] != bytes([ROUTER_SOLICITATION]):
         return None
     body = _advertisement(place)
     if body is None:
         return None
     to, mac = (asked.source, place.mac) if asked.source.is_link_local else (_ALL_NODES, _ALL_NODES_MAC)
-    message = icmp_payload(ROUTER_LINK_LOCAL, to, ADVERTISEMENT, 0, body)
+    message = icmp_payload(ROUTER_LINK_LOCAL, to, ROUTER_ADVERTISEMENT, 0, body)
     return frame((ROUTER_MAC, mac), ROUTER_LINK_LOCAL, to, ICMPV6, message)
 
 

@@ -101,10 +101,11 @@ def _check_once(table: Table, match: Match, actions: tuple[Action, ...]) -> None
 
 def _shape(action: Action) -> object:
     match action:
-        case Load(bits=target) | Move(target=target) | Spread(target=target) | Choose(target=target):
+        case (
+            Load(bits=target) | Move(target=target) | Spread(target=target) | Choose(target=target)
+            | Larger(target=target)
+        ):
             return target
-        case Larger(target=target):
-            return Larger, target
         case Goto(table):
             return table
         case Track(table=table):
@@ -132,9 +133,10 @@ def _check(table: Table, match: Match, actions: tuple[Action, ...]) -> None:
 
 def _written(action: Action) -> tuple[Bits, ...]:
     match action:
-        case Load(bits=target) | Move(target=target) | Spread(target=target) | Choose(target=target):
-            return (target,)
-        case Larger(target=target):
+        case (
+            Load(bits=target) | Move(target=target) | Spread(target=target) | Choose(target=target)
+            | Larger(target=target)
+        ):
             return (target,)
         case Tunnel():
             return (bits("tun_dst"),)

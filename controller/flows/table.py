@@ -2,7 +2,7 @@
 thousand costs two flows."""
 
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from controller.flows.flow import Flow, FlowKey
@@ -26,7 +26,6 @@ class Delta(NamedTuple):
 
 
 NO_DELTA = Delta((), ())
-_NOTHING: Mapping[FlowKey, Flow] = {}
 Step = tuple[FlowKey, Flow | None, Flow | None]  # key, flow before, flow after
 
 
@@ -39,10 +38,10 @@ class FlowTable:
         self._history: deque[list[Step]] = deque(maxlen=REMEMBERED)
         self.replace((), flows)
 
-    def replace(self, removed: Sequence[Flow], added: Iterable[Flow]) -> None:
+    def replace(self, removed: Iterable[Flow], added: Iterable[Flow]) -> None:
         """Take `removed` out, put `added` in. Raises ConflictError if a key is taken; what cancels out is no change."""
         flows = self.flows
-        before = {key: flows.pop(key) for key in [flow.key for flow in removed]} if removed else _NOTHING
+        before = {key: flows.pop(key) for key in [flow.key for flow in removed]}
         new: list[Step] = []
         for flow in added:
             key, size = flow.key, len(flows)
@@ -51,9 +50,7 @@ class FlowTable:
                 raise ConflictError(f"two flows with one key: {flow} and {known}")
             if key not in before:
                 new.append((key, None, flow))
-        changed = new
-        if before:
-            changed = [(key, old, now) for key, old in before.items() if old != (now := flows.get(key))] + new
+        changed = [(key, old, now) for key, old in before.items() if old != (now := flows.get(key))] + new
         if changed:
             self.version += 1
             if len(changed) > max(LARGE, len(self.flows) // 2):

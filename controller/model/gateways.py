@@ -7,14 +7,15 @@ from collections import defaultdict
 from dataclasses import replace
 from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 
+from controller.model.addresses import GATEWAY_MAC
+from controller.model.ask import Ask
 from controller.model.forwarding import Forwarding, Way
 from controller.model.ipv6 import GATEWAY_LINK_LOCAL
-from controller.model.ask import Ask
-from controller.model.services import UDP
 from controller.model.snapshot import Intent
 from controller.model.tenancy import Port
-from controller.model.addresses import GATEWAY_MAC
-from controller.model.verdict import DEFAULT_TTL, ECHO_REQUESTS, ETH_IPV6, Packet, Reason, Verdict, asking, dropped
+from controller.model.verdict import (
+    DEFAULT_TTL, ECHO_REQUESTS, ETH_IPV6, UDP, Packet, Reason, Verdict, asking, dropped,
+)  # fmt: skip
 
 
 class Gateways:

@@ -8,7 +8,7 @@ address and a name all the same, as in the public clouds.
 from controller.model.addresses import GATEWAY_MAC
 from controller.model.ask import Ask
 from controller.model.tenancy import Subnet
-from controller.model.verdict import Packet
+from controller.model.verdict import UDP, Packet
 
 BROADCAST_MAC, BROADCAST = "ff:ff:ff:ff:ff:ff", "255.255.255.255"
 UNSPECIFIED = "0.0.0.0"
@@ -16,7 +16,6 @@ DHCP_CLIENT, DHCP_SERVER = 68, 67  # UDP ports, RFC 2131
 DHCP6_CLIENT, DHCP6_SERVER = 546, 547  # UDP ports, RFC 8415
 DHCP6_SERVERS_MAC, DHCP6_SERVERS = "33:33:00:01:00:02", "ff02::1:2"  # All_DHCP_Relay_Agents_and_Servers
 DNS_SERVER = 53  # UDP port, RFC 1035
-UDP = 17  # ip_proto
 RESOLVERS_PER_SUBNET = 4
 
 

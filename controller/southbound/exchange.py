@@ -17,7 +17,10 @@ from controller.southbound.wire import DELETE_STRICT, Foreign, decode_flow_stats
 
 TakeXids = Callable[[int], int]  # reserves that many consecutive transaction ids, returns the first
 _CHUNK = 1000  # flow-mods encoded between two chances for others to run
-_XIDS = 7  # of a bundle, beside one for each flow-mod
+# Transaction ids of a bundle behind that of its opening and those of its flow-mods: of barriers, of the message that
+# closes it, and of what surrounds it.
+_ADDED, _CLOSED, _BEFORE, _ENDED, _AFTER, _EMPTIED = range(1, 7)
+_XIDS = 7
 
 
 class Xids:
@@ -151,7 +154,7 @@ class Bundle(Exchange):
     ) -> None:
         self.adds, self.removals, self.at_once, self.sides = adds, removals, at_once, sides
         self.size = len(adds) + len(removals)
-        self._added, self._ended, self._emptied = (self.size + step for step in (1, 4, 6))  # steps of the barriers
+        self._added, self._ended, self._emptied = (self.size + step for step in (_ADDED, _ENDED, _EMPTIED))
         sent = _sent(take_xids, adds, removals, sides) if at_once else None
         super().__init__((lambda _: sent.first) if sent else take_xids, _XIDS + self.size)
         self._due = iter((sent.data,)) if sent else self._opening()
@@ -174,7 +177,7 @@ class Bundle(Exchange):
         yield _end(self._first, self.size, self.sides, self._is_well)
 
     def _emptying(self) -> Iterator[bytes]:
-        yield self.sides.after(self._xid(self._emptied - 1)) + messages.barrier(self._xid(self._emptied))
+        yield self.sides.after(self._xid(self.size + _AFTER)) + messages.barrier(self._xid(self._emptied))
 
     def _hear(self, kind: int, step: int, message: bytes) -> None:
         """Errors come before the barrier's reply; where there are none, all was done."""
@@ -200,7 +203,7 @@ class Bundle(Exchange):
 def _additions(first: int, adds: Sequence[Flow], removals: Sequence[Flow | Foreign], sides: Sides) -> Iterator[bytes]:
     """Opens a bundle, which is named by its first transaction id, and adds its flow-mods."""
     flows = (*adds, *removals)
-    yield sides.first(messages.xid_after(first, len(flows) + 3)) + messages.open_bundle(first, first)
+    yield sides.first(messages.xid_after(first, len(flows) + _BEFORE)) + messages.open_bundle(first, first)
     for start in range(0, len(flows), _CHUNK):
         mods = [_mod(flow, start + place < len(adds)) for place, flow in enumerate(flows[start : start + _CHUNK])]
         yield messages.add_to_bundle(first, mods, messages.xid_after(first, 1 + start))
@@ -214,10 +217,10 @@ def _mod(flow: Flow | Foreign, is_new: bool) -> bytes:
 
 def _end(first: int, size: int, sides: Sides, keep: bool) -> bytes:
     """Empties zones and commits the bundle of so many flow-mods, or discards it, and asks whether that is done."""
-    closed, emptied, ended = (messages.xid_after(first, size + step) for step in (2, 3, 4))
+    closed, before, ended = (messages.xid_after(first, size + step) for step in (_CLOSED, _BEFORE, _ENDED))
     if not keep:
         return messages.discard_bundle(first, closed) + messages.barrier(ended)
-    return sides.before(emptied) + messages.commit_bundle(first, closed) + messages.barrier(ended)
+    return sides.before(before) + messages.commit_bundle(first, closed) + messages.barrier(ended)
 
 
 def _sent(take_xids: TakeXids, adds: Sequence[Flow], removals: Sequence[Flow | Foreign], sides: Sides) -> _Sent:

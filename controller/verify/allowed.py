@@ -6,7 +6,8 @@ from dataclasses import replace
 from controller.model.allowed import network_of
 from controller.model.snapshot import Intent
 from controller.model.tenancy import Port
-from controller.verify.frames import UDP, UDP_PORT, ipv4, ipv6
+from controller.model.verdict import UDP
+from controller.verify.frames import UDP_PORT, ipv4, ipv6
 from controller.verify.rules import Shot
 
 

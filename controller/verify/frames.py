@@ -4,13 +4,14 @@ from dataclasses import replace
 from ipaddress import IPv6Address
 
 from controller.model.addresses import GATEWAY_MAC
+from controller.model.services import BROADCAST_MAC
 from controller.model.tenancy import Port
 from controller.model.verdict import (
-    ARP_REQUEST, ECHO_REQUEST, ECHO_REQUEST6, ETH_ARP, ETH_IPV4, ETH_IPV6, ICMP, ICMPV6, NEIGHBOUR_SOLICITATION, Packet,
+    ARP_REQUEST, ECHO_REQUEST, ECHO_REQUEST6, ETH_ARP, ETH_IPV4, ETH_IPV6, ICMP, ICMPV6, NEIGHBOUR_SOLICITATION, UDP,
+    Packet,
 )  # fmt: skip
 
-UDP, UDP_PORT = 17, 7001
-BROADCAST_MAC = "ff:ff:ff:ff:ff:ff"
+UDP_PORT = 7001
 SOURCE_PORT = 49152  # first of the dynamic ports (RFC 6335)
 
 

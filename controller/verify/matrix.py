@@ -17,20 +17,18 @@ from controller.model.addresses import GATEWAY_MAC
 from controller.model.ask import Ask
 from controller.model.ipv6 import link_local
 from controller.model.reachability import Reachability
+from controller.model.services import BROADCAST, BROADCAST_MAC
 from controller.model.snapshot import Intent
 from controller.model.tenancy import Port
 from controller.model.verdict import (
-    ETH_IPV4, ETH_IPV6, NEIGHBOUR_ADVERTISEMENT, ROUTER_ADVERTISEMENT, Packet, Reason, Verdict,
+    ETH_IPV4, ETH_IPV6, NEIGHBOUR_ADVERTISEMENT, ROUTER_ADVERTISEMENT, UDP, Packet, Reason, Verdict,
 )  # fmt: skip
 from controller.verify.acls import shots_of_acls
 from controller.verify.allowed import shots_of_allowed
-from controller.verify.frames import (
-    BROADCAST_MAC, SOURCE_PORT, UDP, UDP_PORT, arp, echo, echo6, ipv4, ipv6, solicitation,
-)  # fmt: skip
+from controller.verify.frames import SOURCE_PORT, UDP_PORT, arp, echo, echo6, ipv4, ipv6, solicitation
 from controller.verify.routes import shots_of_routes
 from controller.verify.rules import shots_of_rules
 
-BROADCAST_ADDRESS = "255.255.255.255"
 ALL_NODES_MAC, ALL_NODES = "33:33:00:00:00:01", "ff02::1"  # RFC 4291, 2.7.1
 TCP = 6  # IANA protocol number
 TCP_PORT, ROCE_PORT, VXLAN_PORT = 7000, 4791, 4789
@@ -128,7 +126,7 @@ class Probe:
             "kind": str(self.kind),
             "source": self.source,
             "target": self.target,
-            "packet": {name: value for name, value in asdict(self.packet).items() if name != "too_large"},
+            "packet": {name: value for name, value in asdict(self.packet).items() if name != "too_large"},  # no header
             "inner": asdict(self.inner) if self.inner else None,
             "expect": expect,
         }
@@ -203,7 +201,7 @@ class _Aim:
         yield Kind.TCP, (ipv4(source, target, TCP, TCP_PORT), None)
         yield Kind.UDP, (udp, None)
         yield Kind.ROCEV2, (ipv4(source, target, UDP, ROCE_PORT), None)
-        yield Kind.BROADCAST, (replace(udp, eth_dst=BROADCAST_MAC, ip_dst=BROADCAST_ADDRESS), None)
+        yield Kind.BROADCAST, (replace(udp, eth_dst=BROADCAST_MAC, ip_dst=BROADCAST), None)
         gateway = self._subnets[target.subnet].gateway
         yield Kind.GATEWAY, (replace(echo(source, target), eth_dst=GATEWAY_MAC, ip_dst=gateway), None)
         yield Kind.ACROSS_SUBNETS, (replace(udp, eth_dst=target.mac), None)

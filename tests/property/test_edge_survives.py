@@ -7,12 +7,13 @@ from ipaddress import IPv4Address, IPv6Address
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controller.edge.datagram import ICMPV6, UDP, datagram, frame, icmp_payload, udp, udp_payload
+from controller.edge.datagram import datagram, frame, icmp_payload, udp, udp_payload
 from controller.edge.directory import Directory
 from controller.edge.place import ROUTER_MAC
 from controller.edge.services import answer
 from controller.model.ask import Ask
 from controller.model.ipv6 import link_local
+from controller.model.verdict import ICMPV6, UDP
 from worlds import dual_stack, snapshot, two_tenants
 
 INTENT = dual_stack(two_tenants(), {subnet.id for subnet in two_tenants().subnets})

@@ -11,14 +11,13 @@ import dns.rcode
 import pytest
 
 from controller.edge import dhcp, dhcp6
-from controller.edge.datagram import (
-    ICMP, ICMPV6, UDP, Address, checksum, datagram, frame, icmp_payload, udp, udp_payload,
-)  # fmt: skip
+from controller.edge.datagram import Address, checksum, datagram, frame, icmp_payload, udp, udp_payload
 from controller.edge.directory import Directory
 from controller.edge.place import ROUTER_MAC, Place
 from controller.edge.services import answer
 from controller.model.ask import Ask
 from controller.model.ipv6 import from_mac, link_local
+from controller.model.verdict import ICMP, ICMPV6, UDP
 from worlds import dual_stack, snapshot, two_tenants
 
 INTENT = dual_stack(two_tenants(), {"red.prod.net0"})
